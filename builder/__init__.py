@@ -1,0 +1,1 @@
+"""Source files -> a verified dataset folder -> the Hub."""

@@ -1,0 +1,1 @@
+"""A dataset folder -> answers -> decisions -> scores -> a results folder and a report."""

@@ -1,0 +1,64 @@
+"""What every kind of result file comes down to before it is scored: graded cases, and the facts of their run.
+
+In: nothing; journals, upstream result files and minimal lines are read elsewhere (`summary`, `upstream`).
+Out: the two shapes that `summary`, `results` and `report` read. A case without decisions has `matched` None: it is
+never scored, never counted as false.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class GradedCase:
+    """One answer to one case with the decisions on its items, or the reason why there are none.
+
+    `item_ids`, `points` and `matched` run in the rubric's file order. `state` is graded, failed or pending; a failed
+    case names the role that failed (answer or judge), that call's state and its reason. `answer_state` is the state of
+    the answer itself (ok, truncated, refused ...), None while there is none.
+    """
+
+    case_id: str
+    benchmark: str
+    grading_method: str
+    answer_repeat: int
+    item_ids: tuple[str, ...]
+    points: tuple[int | float, ...]
+    matched: tuple[bool, ...] | None
+    state: str
+    failed_role: str | None = None
+    failed_state: str | None = None
+    reason: str | None = None
+    answer_state: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """A run as the summary needs it.
+
+    `cases` holds every selected case in dataset order (formats.md 1); `file_order` holds indexes into `cases` in the
+    order in which their graded rows first appear in the file, for the upstream dialects. Times are ISO strings.
+    """
+
+    protocol_version: str
+    cases: tuple[GradedCase, ...]
+    file_order: tuple[int, ...]
+    answer_model: str | None = None
+    judge_model: str | None = None
+    answer_temperature: float | None = None
+    judge_temperature: float | None = None
+    started_at: str | None = None
+    finished_at: str | None = None
+    dataset_sha256: str | None = None
+    content_sha256: str | None = None
+    identity_sha256: str | None = None
+    semantics_sha256: str | None = None
+    identity: Mapping[str, Any] | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    states: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    usage: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    certificate: str | None = None
+    notices: tuple[str, ...] = ()
