@@ -1,0 +1,156 @@
+"""Read the cases of a dataset folder, after its digests matched, into the one shape that every suite is run with.
+
+In: a folder that `bedside-bench build` wrote. Out: a `CaseSet` in dataset order. Reads Parquet with polars, never
+through `load_dataset`, whose cache returns stale rows for a rebuilt local folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from bedside_bench import (
+    PANEL_IDS,
+    DatasetDigest,
+    case_content_sha256,
+    content_sha256,
+    row_to_case,
+)
+from bedside_bench import Case as CaseObject
+from builder.digests import file_sha256, read_digests, split_order
+from builder.errors import BadInput, DigestMismatch
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One rubric item: its id, its text, and its signed points in the number's literal form."""
+
+    item_id: str
+    text: str
+    points: int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One case of any suite: a conversation of (role, content) turns that ends with the user, and its rubric items."""
+
+    case_id: str
+    benchmark: str
+    grading_method: str
+    conversation: tuple[tuple[str, str], ...]
+    items: tuple[Item, ...]
+
+    @property
+    def prompt(self) -> str:
+        """The last user turn: the whole prompt of a single-turn case."""
+        return self.conversation[-1][1]
+
+
+@dataclass(frozen=True, slots=True)
+class CaseSet:
+    """The cases of a mirror in dataset order, and the digests and source that name them."""
+
+    cases: tuple[Case, ...]
+    dataset_sha256: str
+    content_sha256: str
+    repo: str | None
+    revision: str | None
+    license: str | None
+
+    @property
+    def panels(self) -> tuple[str, ...]:
+        """The panels present, in registry order."""
+        present = {case.benchmark for case in self.cases}
+        return tuple(panel for panel in PANEL_IDS if panel in present)
+
+
+def read_cases(mirror: Path) -> CaseSet:
+    """Return the cases of a BedsideBench mirror.
+
+    Raises:
+        BadInput: the folder is no mirror.
+        DigestMismatch: a file or the rows are not those that `digests.json` names.
+    """
+    digests = read_digests(mirror)
+    if digests.get("kind") != "mirror":
+        raise BadInput(
+            f"{mirror}: expected a mirror, found kind {digests.get('kind')!r}; see bedside-bench build"
+        )
+    cases = [
+        row_to_case(row, own_split)
+        for panel in digests["panels"]
+        for split, own_split in split_order(digests["splits"])
+        for row in _read_rows(mirror, f"data/{panel['id']}/{split}-00000-of-00001.parquet", digests["files"])
+    ]
+    digest = DatasetDigest()
+    digest.update(cases)
+    found = digest.hexdigest()
+    if found != digests["dataset_sha256"]:
+        raise DigestMismatch(
+            f"{mirror}: expected dataset_sha256 {digests['dataset_sha256']}, found {found} in its rows; "
+            "the folder was changed after it was built: build it again"
+        )
+    return CaseSet(
+        cases=tuple(_case(case) for case in cases),
+        dataset_sha256=found,
+        content_sha256=content_sha256(map(case_content_sha256, cases)),
+        repo=digests["source"].get("repo"),
+        revision=digests["source"].get("revision"),
+        license=digests["source"].get("license"),
+    )
+
+
+def _read_rows(mirror: Path, name: str, files: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of one Parquet file whose bytes are its digest's; none where the panel lacks the split."""
+    if name not in files:
+        return []
+    if not (mirror / name).is_file():
+        raise DigestMismatch(f"{mirror / name}: expected the file that digests.json lists, found none; build again")
+    found = file_sha256(mirror / name)
+    if found != files[name]["digest"]:
+        raise DigestMismatch(f"{mirror / name}: expected {files[name]['digest']}, found {found}; build again")
+    return pl.read_parquet(mirror / name, glob=False).to_dicts()
+
+
+def _case(case: CaseObject) -> Case:
+    items = tuple(Item(item["item_id"], item["text"], item["points"]) for item in case["rubric_items"])
+    return Case(
+        case_id=case["case_id"],
+        benchmark=case["benchmark"],
+        grading_method=case["grading_method"],
+        conversation=(("user", case["prompt"]),),
+        items=items,
+    )
+
+
+def select_cases(
+    cases: Sequence[Case],
+    *,
+    panels: Sequence[str] = (),
+    smoke: bool = False,
+    limit: int | None = None,
+) -> list[Case]:
+    """Return the selected cases in dataset order: the named panels, one fixed case a panel, the first `limit`.
+
+    The smoke case of a panel is its first in dataset order, which is the first id of its manifest.
+
+    Raises:
+        BadInput: a panel is unknown or not in the data, or nothing is left.
+    """
+    present = {case.benchmark for case in cases}
+    for panel in panels:
+        if panel not in present:
+            raise BadInput(f"--panel {panel}: expected one of {', '.join(sorted(present))}, the panels of this dataset")
+    chosen = [case for case in cases if not panels or case.benchmark in panels]
+    if smoke:
+        first = {case.benchmark: case for case in reversed(chosen)}
+        chosen = [case for case in chosen if first[case.benchmark] is case]
+    if limit is not None:
+        chosen = chosen[:limit]
+    if not chosen:
+        raise BadInput("the selection is empty: expected at least one case; widen --panel or --limit")
+    return chosen

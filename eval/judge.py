@@ -1,0 +1,88 @@
+"""One judge reply -> exactly one decision for every asked item, or a refusal with its reason. Nothing is guessed.
+
+The grammar is small: the whole reply is one JSON object, bare or inside one code fence that spans the whole reply; its
+`decisions` holds, in any order, exactly one `{"item_id": str, "matched": true|false}` for each id asked. Members beside
+these are ignored. Ids are compared to the byte. A refused reply is never "false": on a negative item that would raise
+the score.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+_FENCE = re.compile(r"\s*```[^\n`]*\n(.*)\n?```\s*", re.DOTALL)
+
+
+class RefusedReplyError(Exception):
+    """A judge reply that holds no usable decisions; the message is its one-line reason."""
+
+
+def parse_decisions(text: str, ids: Sequence[str]) -> tuple[bool, ...]:
+    """Return the decisions of a judge reply in the order of the asked ids.
+
+    Raises:
+        RefusedReplyError: the reply is anything but exactly one boolean for exactly each asked id.
+    """
+    found: dict[str, bool] = {}
+    repeated = []
+    for id_, matched in (_decision(entry) for entry in _decision_list(text)):
+        if id_ in found:
+            repeated.append(id_)
+        found[id_] = matched
+    missing = [id_ for id_ in ids if id_ not in found]
+    unknown = [id_ for id_ in found if id_ not in set(ids)]
+    if missing or unknown or repeated:
+        raise RefusedReplyError(
+            f"expected exactly one decision for each of {len(ids)} items; "
+            f"missing {_listed(missing)}, unknown {_listed(unknown)}, repeated {_listed(repeated)}"
+        )
+    return tuple(found[id_] for id_ in ids)
+
+
+def _decision_list(text: str) -> list[Any]:
+    fenced = _FENCE.fullmatch(text)
+    try:
+        reply = json.loads(fenced.group(1) if fenced else text, object_pairs_hook=_no_repeats, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise RefusedReplyError(f"expected one JSON object and nothing else, found: {_line(error)}") from None
+    if not isinstance(reply, dict) or not isinstance(reply.get("decisions"), list):
+        raise RefusedReplyError('expected an object with a list "decisions"')
+    decisions: list[Any] = reply["decisions"]
+    return decisions
+
+
+def _decision(entry: object) -> tuple[str, bool]:
+    if isinstance(entry, dict):
+        id_, matched = entry.get("item_id"), entry.get("matched")
+        # `type(...) is bool`: 1, 1.0 and "true" are no booleans.
+        if type(id_) is str and type(matched) is bool:
+            return id_, matched
+    raise RefusedReplyError(f"expected a decision with a string item_id and a boolean matched, found {_short(entry)}")
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    repeated = [key for key, n in Counter(key for key, _ in pairs).items() if n > 1]
+    if repeated:
+        raise ValueError(f"key {repeated[0]!r} stands twice in one object")
+    return dict(pairs)
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _listed(ids: Sequence[str]) -> str:
+    return f"{len(ids)} ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})" if ids else "none"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def _line(error: Exception) -> str:
+    return "a nesting too deep" if isinstance(error, RecursionError) else str(error).splitlines()[0]
