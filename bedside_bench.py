@@ -8,7 +8,9 @@ The module stands alone: the standard library, plus `orjson` where it is install
 `datasets` installed it also offers `BedsideBench`, a dataset builder to use directly in datasets 4 and 5:
 
     from bedside_bench import BedsideBench
-    cases = BedsideBench("drug_safety", base_path="data")
+    builder = BedsideBench("drug_safety", base_path="data")  # or "hf://datasets/org/name@<commit>"
+    builder.download_and_prepare()
+    cases = builder.as_dataset(split="train")
 
 The same file works as a loading script in datasets 3 (`trust_remote_code=True`).
 """
@@ -17,11 +19,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeAlias
+from urllib.parse import quote, unquote
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -107,7 +113,7 @@ def row_to_case(row: Mapping[str, Any], split: str = PUBLIC_SPLIT) -> Case:
 
 
 def rubric_rows(case: Case) -> list[Row]:
-    """Return the rows of the long `rubric_items` config: one an item, in file order; weight is null on points panels."""
+    """Return the rows of the long `rubric_items` config, one an item, in file order; no weight on points panels."""
     weighted = case["grading_method"] == F1_WEIGHTED_RUBRIC
     return [
         {
@@ -136,19 +142,22 @@ def sha256_json(value: object) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()
 
 
-def _array_json(cases: Sequence[Case]) -> bytes:
-    """Return `canonical_json(cases)`, by orjson where it is installed and its bytes are the same."""
+def _exact_json(value: object, points: Iterable[Any]) -> bytes:
+    """Return `canonical_json(value)`, by orjson where it is installed and its bytes are the same.
+
+    Args:
+        points: every number in the value.
+    """
     try:
         import orjson
 
         # orjson writes strings, booleans and 64-bit integers as json.dumps does, floats not (1e16, 1e-05);
         # a sum is an int only if no point is a float.
-        total = sum(map(itemgetter("points"), chain.from_iterable(map(itemgetter("rubric_items"), cases))))
-        if type(total) is int:
-            return orjson.dumps(cases, option=orjson.OPT_SORT_KEYS)
+        if type(sum(points)) is int:
+            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
     except (ImportError, TypeError):  # not installed; or beyond 64 bits, or points that do not add up
         pass
-    return canonical_json(cases)
+    return canonical_json(value)
 
 
 class DatasetDigest:
@@ -160,6 +169,7 @@ class DatasetDigest:
     """
 
     def __init__(self, *, with_panels: bool = True) -> None:
+        """Start with no cases; without panels it is a little faster."""
         self._whole = hashlib.sha256(b"[")
         self._panels: dict[str, tuple[_Hash, int]] = {}
         self._with_panels = with_panels
@@ -175,13 +185,16 @@ class DatasetDigest:
             self._fold(None, cases)
 
     def _fold(self, panel: str | None, cases: Sequence[Case]) -> None:
-        data = _array_json(cases)[1:-1]
-        self._whole.update(b"," + data if self.n_cases else data)
+        points = map(itemgetter("points"), chain.from_iterable(map(itemgetter("rubric_items"), cases)))
+        data = memoryview(_exact_json(cases, points))[1:-1]
+        self._whole.update(b"," if self.n_cases else b"")
+        self._whole.update(data)
         self.n_cases += len(cases)
         self.n_items += sum(len(case["rubric_items"]) for case in cases)
         if panel is not None:
             digest, n = self._panels.get(panel) or (hashlib.sha256(b"["), 0)
-            digest.update(b"," + data if n else data)
+            digest.update(b"," if n else b"")
+            digest.update(data)
             self._panels[panel] = (digest, n + len(cases))
 
     def hexdigest(self) -> str:
@@ -211,10 +224,215 @@ def dataset_sha256(cases: Iterable[Case]) -> str:
 def case_content_sha256(case: Case) -> str:
     """Return the digest of what a case says, whatever its item ids and their order are."""
     content = {field: case[field] for field in CASE_FIELDS if field != "rubric_items"}
-    content["items"] = sorted([item["text"], item["points"]] for item in case["rubric_items"])
-    return sha256_json(content)
+    content["items"] = items = sorted([item["text"], item["points"]] for item in case["rubric_items"])
+    return hashlib.sha256(_exact_json(content, map(itemgetter(1), items))).hexdigest()
 
 
 def content_sha256(case_digests: Iterable[str]) -> str:
     """Return the id-independent digest of a dataset from its cases' `case_content_sha256`, in any order."""
     return hashlib.sha256("\n".join(sorted(case_digests)).encode()).hexdigest()
+
+
+# From here on: the builder class for `datasets`. It refuses what it cannot load exactly; `builder` lists all problems.
+
+ALL_PANELS: Final = "all"
+HELD_OUT_SPLIT: Final = "test"
+
+_HUB_PATH: Final = re.compile(
+    r"hf://datasets/(?P<repo>[^/@]+/[^/@]+)"
+    r"(?:(?:@|/resolve/)(?P<revision>refs/(?:pr|convert)/[^/]+|[^/]+))?(?:/(?P<folder>.+?))?/?"
+)
+
+
+class _Source(NamedTuple):
+    """A place, the cache key of what it holds, and per split a local tree's case files with their SHA-256."""
+
+    base_path: str
+    key: str
+    files: dict[str, dict[str, str | None]] | None = None
+
+
+def _builder_class() -> type[Any]:
+    import datasets
+
+    class BedsideBench(datasets.GeneratorBasedBuilder):  # type: ignore[misc]  # datasets is untyped
+        """Cases in the upstream layout as a dataset: a config a panel, and `all` (the default).
+
+        Read from `base_path` (or `data_dir`): a folder that holds the panel folders, itself or in `data/`, or
+        `hf://datasets/org/name[@revision][/folder]`, pinned to its commit. Split `train` holds the public cases; the
+        held-out ones of a local tree, where there are any, are `test`. The cache is keyed by the `dataset_sha256` of
+        the config's cases, on the Hub by the commit. What cannot be loaded exactly is a ValueError.
+        """
+
+        __qualname__ = "BedsideBench"  # where pickle looks for it
+        DEFAULT_CONFIG_NAME = ALL_PANELS
+        BUILDER_CONFIGS: ClassVar = [
+            datasets.BuilderConfig(name, datasets.Version("1.0.0"), description=tests)
+            for name, tests in [*((panel.id, panel.tests) for panel in PANELS), (ALL_PANELS, "every panel present")]
+        ]
+
+        def __init__(self, config_name: str | None = None, *, base_path: str | None = None, **options: Any) -> None:
+            self._panels = [panel for panel in PANEL_IDS if config_name in (None, ALL_PANELS, panel)]
+            if self._panels:  # else the config is unknown, as the base class will say
+                place = str(options.get("data_dir") or base_path or ".")
+                self._source = _find_source(place, self._panels, token=options.get("token"))
+                base_path, key, _ = self._source
+                script = options.get("hash")  # the script loader of datasets 3 gives one of the code
+                options["hash"] = f"{key}-{script[:16]}" if script else key
+            super().__init__(config_name=config_name, base_path=base_path, **options)
+
+        def _info(self) -> datasets.DatasetInfo:
+            text = datasets.Value("string")
+            items = [{"item_id": text, "text": text, "points": datasets.Value("int64")}]  # datasets 3 has no List
+            features = datasets.Features({**dict.fromkeys(CASE_FIELDS[:4], text), "rubric_items": items})
+            return datasets.DatasetInfo(description="Rubric-graded clinical cases, one a row.", features=features)
+
+        def download_and_prepare(self, *args: Any, **options: Any) -> None:
+            """Fill the cache as `datasets` does, but not once the tree differs from what the cache key names."""
+            if self._source.files and _read_tree(self.base_path, self._panels) != self._source:
+                raise ValueError(f"{self.base_path}: changed since this builder was made; make a new one")
+            super().download_and_prepare(*args, **options)
+
+        def _split_generators(self, dl_manager: Any) -> list[Any]:
+            files = self._source.files
+            if files is None:
+                files = {PUBLIC_SPLIT: self._hub_files(dl_manager)}
+            elif dl_manager.is_streaming:  # nothing is cached: the tree as it stands now
+                files = _read_tree(self.base_path, self._panels).files or {}
+            return [datasets.SplitGenerator(name, {"split": name, "files": files[name]}) for name in files]
+
+        def _hub_files(self, dl_manager: Any) -> dict[str, str | None]:
+            from huggingface_hub import HfFileSystem
+
+            hub = HfFileSystem(endpoint=datasets.config.HF_ENDPOINT, token=self.token)
+            folders = _panel_folders(self.base_path, self._panels, hub.isdir)
+            manifests = dl_manager.download([f"{folder}/manifest.json" for folder in folders])
+            cases = [
+                f"{folder}/{name}" for folder, path in zip(folders, manifests, strict=True) for name in _listed(path)
+            ]
+            return dict.fromkeys(dl_manager.download(cases))
+
+        def _generate_examples(self, split: str, files: Mapping[str, str | None]) -> Iterator[tuple[str, Row]]:
+            for path, expected in files.items():
+                case, sha256 = _read_case(path)
+                if expected not in (None, sha256):
+                    raise ValueError(f"{path}: changed while it was read; start again")
+                if _split_of(case) != split:
+                    raise ValueError(f"{path}: split: expected {PUBLIC_SPLIT}, found {case['split']}")
+                yield case["case_id"], case_to_row(case)
+
+    return BedsideBench
+
+
+def _find_source(place: str, panels: Sequence[str], *, token: str | bool | None) -> _Source:
+    """Read a local tree, or pin a place on the Hub to a commit."""
+    from datasets import config
+
+    # The script loader of datasets 3 names a repo by the web address of its files.
+    match = _HUB_PATH.fullmatch(place.replace(f"{config.HF_ENDPOINT}/", "hf://", 1))
+    if match is None:
+        return _read_tree(str(Path(place).absolute()), panels)
+    folder, commit = match["folder"], unquote(match["revision"] or "main")
+    if not re.fullmatch(r"[0-9a-f]{40}", commit):
+        from huggingface_hub import HfApi
+
+        commit = str(HfApi(config.HF_ENDPOINT, token=token).dataset_info(match["repo"], revision=commit).sha)
+    base_path = f"hf://datasets/{match['repo']}@{commit}"
+    if not folder:
+        return _Source(base_path, commit)
+    return _Source(f"{base_path}/{folder}", f"{commit}-{quote(folder, safe='')}")
+
+
+def _panel_folders(base: str, panels: Sequence[str], is_folder: Callable[[str], bool]) -> list[str]:
+    """Return the folders of the panels that are there, in registry order."""
+    for parent in (f"{base}/data", base):
+        if found := [f"{parent}/{panel}" for panel in panels if is_folder(f"{parent}/{panel}")]:
+            return found
+    raise FileNotFoundError(f"{base}: expected a folder {' or '.join(panels)}, here or in data/; found none")
+
+
+def _read_tree(base: str, panels: Sequence[str]) -> _Source:
+    """Read and check every case of a local tree, in dataset order."""
+    digest = DatasetDigest(with_panels=False)
+    files: dict[str, dict[str, str | None]] = {}
+    for folder in _panel_folders(base, panels, lambda path: Path(path).is_dir()):
+        listed = _listed(f"{folder}/manifest.json")
+        names = {f"cases/{path.name}" for path in Path(folder, "cases").glob("[!.]*.json")}
+        for name in [*listed, *sorted(names.difference(listed))]:
+            path = f"{folder}/{name}"
+            case, sha256 = _read_case(path)
+            if case["split"] == PUBLIC_SPLIT and name not in listed:
+                raise ValueError(f"{path}: expected in manifest.json, or with a split other than {PUBLIC_SPLIT}")
+            digest.update([case])
+            files.setdefault(_split_of(case), {})[path] = sha256
+    return _Source(base, digest.hexdigest(), files)
+
+
+def _listed(manifest: str) -> dict[str, None]:
+    """Return the case files that a manifest lists, named from its folder, in its order."""
+    value, _ = _read_json(manifest)
+    ids = value.get("case_ids") if isinstance(value, dict) else None
+    ids = ids if isinstance(ids, list) else [None]
+    names = {f"cases/{name}.json": None for name in ids if isinstance(name, str) and re.fullmatch(r"\w[\w.-]*", name)}
+    if len(names) < len(ids):
+        raise ValueError(f"{manifest}: case_ids: expected an array of case ids, each once")
+    return names
+
+
+def _split_of(case: Case) -> str:
+    return PUBLIC_SPLIT if case["split"] == PUBLIC_SPLIT else HELD_OUT_SPLIT
+
+
+def _read_case(path: str) -> tuple[Case, str]:
+    """Return a case and its file's SHA-256, types checked: `datasets` would take 1.5, "2" and true for 1, 2 and 1."""
+    case, sha256 = _read_json(path)
+    panel, _, name = Path(path).parts[-3:]
+    where = f"{path}: case {Path(name).stem}"
+    known = {"case_id": Path(name).stem, "benchmark": panel, "grading_method": PANELS_BY_ID[panel].grading_method}
+    _expect_fields(where, case, {**known, "prompt": str, "rubric_items": list, "split": str})
+    for index, item in enumerate(case["rubric_items"]):
+        item_id = item.get("item_id") if isinstance(item, dict) else None
+        _expect_fields(f"{where}: item {index} ({item_id})", item, {"item_id": str, "text": str, "points": int})
+    return case, sha256
+
+
+def _expect_fields(where: str, value: object, fields: Mapping[str, object]) -> None:
+    """Raise ValueError unless a value is an object of just these fields, each of its type or equal to its text."""
+    if not isinstance(value, dict) or value.keys() != fields.keys():
+        raise ValueError(f"{where}: expected an object of {', '.join(fields)}, found {json.dumps(value)[:120]}")
+    for field, want in fields.items():
+        if type(value[field]) is not want and value[field] != want:
+            wanted = {str: "a string", int: "an integer", list: "an array"}.get(want, want)  # type: ignore[call-overload]
+            raise ValueError(f"{where}: {field}: expected {wanted}, found {json.dumps(value[field])[:120]}")
+
+
+def _read_json(path: str) -> tuple[Any, str]:
+    """Return the JSON value of a file, read strictly, and the SHA-256 of its bytes."""
+    with open(path, "rb") as stream:  # noqa: PTH123  datasets puts its own `open` here, which also reads hf://
+        raw = stream.read()
+    try:
+        value = json.loads(raw.decode(), object_pairs_hook=_unique_keys)
+        canonical_json(value)  # refuses unpaired surrogates
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: expected strict JSON in UTF-8: {error}") from None
+    return value, hashlib.sha256(raw).hexdigest()
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(value := dict(pairs)) < len(pairs):
+        raise ValueError("a key comes twice in an object")
+    return value
+
+
+BedsideBench: type[Any]  # made when it is asked for, so that the contract itself never imports `datasets`
+
+if not TYPE_CHECKING:  # a type checker would take a module that answers to one name for one that answers to all
+
+    def __getattr__(name: str) -> Any:
+        if name != "BedsideBench":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals().setdefault(name, _builder_class())
+
+
+if hasattr(sys.modules.get("datasets"), "GeneratorBasedBuilder"):
+    BedsideBench = _builder_class()  # the script loader of datasets 3 looks in the module's `__dict__`
