@@ -40,7 +40,8 @@ class RunData:
     """A run as the summary needs it.
 
     `cases` holds every selected case in dataset order (formats.md 1); `file_order` holds indexes into `cases` in the
-    order in which their graded rows first appear in the file, for the upstream dialects. Times are ISO strings.
+    order in which their graded rows first appear in the file, for the upstream dialects; `relapsed` holds indexes of
+    graded cases whose last row in an upstream file is an error (upstream counts them both ways). Times are ISO strings.
     """
 
     protocol_version: str
@@ -62,3 +63,4 @@ class RunData:
     usage: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     certificate: str | None = None
     notices: tuple[str, ...] = ()
+    relapsed: tuple[int, ...] = ()
