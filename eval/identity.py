@@ -24,6 +24,16 @@ _UPSTREAM_STREAM: Final = "random.Random, file order"
 Identity = Mapping[str, Any]
 
 
+class _Nothing:
+    """A field that one side does not have, which is another thing than null there."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+_NOTHING: Final = _Nothing()
+
+
 def semantics(
     identity: Identity, *, dialect: str = "spec", samples: int = BOOTSTRAP_SAMPLES, seed: int = BOOTSTRAP_SEED
 ) -> dict[str, Any]:
@@ -103,7 +113,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], *, at: str = "")
     """Return one line for each field in which two identities differ: `judges.0.model: 'a' in the file, 'b' now`."""
     found = []
     for name in sorted(old.keys() | new.keys()):
-        a, b, where = old.get(name), new.get(name), f"{at}{name}"
+        a, b, where = old.get(name, _NOTHING), new.get(name, _NOTHING), f"{at}{name}"
         if isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
             a, b = _numbered(a), _numbered(b)
         if isinstance(a, Mapping) and isinstance(b, Mapping):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from bedside_bench import sha256_json
 from builder.errors import BadInput
+from eval.lines import ADAPT, check_call, check_case, check_header, check_members
 
 if TYPE_CHECKING:
     from eval.cases import Case
@@ -201,7 +202,8 @@ class Journal:
         self._open()
 
     def resume(self) -> JournalData:
-        """Mend a torn tail, read the file, and open it for appending."""
+        """Mend a torn tail, read the file, and open it for appending; a file that is no journal is left as it is."""
+        _check_header(self.path, next(json_lines(self.path), (0, {}))[1])
         mend_tail(self.path)
         data = read_journal(self.path)
         self._open()
@@ -291,44 +293,51 @@ def read_journal(path: Path) -> JournalData:
     for number, line in lines:
         try:
             _take(line, heads, data)
-        except (KeyError, TypeError, ValueError) as error:
-            raise BadInput(f"{path}:{number}: expected a case, adapt or call line, found {error!r}") from None
+        except ValueError as error:
+            raise BadInput(f"{path}:{number}: expected a case, adapt or call line, found {error}") from None
     data.cases = tuple(sorted(heads.values(), key=lambda head: head.index))
     return data
 
 
-def _check_header(path: Path, header: Mapping[str, Any]) -> None:
+def _check_header(path: Path, header: dict[str, Any]) -> None:
     if header.get("kind") != "run" or header.get("v") != VERSION:
         raise BadInput(f"{path}:1: expected the first line of a journal (kind run, v {VERSION}), found another")
     found = sha256_json(header.get("identity"))
     if found != header.get("identity_sha256"):
         named = header.get("identity_sha256")
         raise BadInput(f"{path}:1: expected identity_sha256 {named}, found {found} for its identity; restore the line")
+    try:
+        check_header(header)
+    except ValueError as error:
+        raise BadInput(f"{path}:1: expected the identity of a run, found {error}; restore the line") from None
 
 
 def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData) -> None:
-    kind = line["kind"]
+    kind = line.get("kind")
     if kind == "call":
+        check_call(line)
         call = Call(**{name: value for name, value in line.items() if name in _CALL_FIELDS})
-        _check_call(call)
-        data.calls.append(call)
+        _check_call(call, n_judges=len(data.identity["judges"]))
+        data.calls.append(call if call.usage else replace(call, usage=NO_USAGE))
     elif kind == "case":
+        check_case(line)
         items = tuple((id_, points) for id_, points in line["items"])
         index = line.get("index", len(heads))
         head = CaseHead(line["case_id"], line["benchmark"], line["grading_method"], items, index)
         if heads.setdefault(head.case_id, head) != head:
-            raise ValueError(f"case {head.case_id} stands here twice with different contents")
+            raise ValueError(f"case {head.case_id} twice with different contents")
     elif kind == "adapt":
+        check_members(line, ADAPT)
         data.adaptations.append(line)
     else:
-        raise ValueError(f"unknown kind {kind!r}")
+        raise ValueError(f"kind {kind!r}")
 
 
-def _check_call(call: Call) -> None:
+def _check_call(call: Call, *, n_judges: int) -> None:
     """Refuse a call line whose state or text no call could have: it would be counted as something it is not."""
     if call.state not in STATES.get(call.role, ()):
         raise ValueError(f"state {call.state!r} of role {call.role!r}")
-    if not isinstance(call.text, str | None) or (call.done and call.text is None):
+    if call.done and call.text is None:
         raise ValueError(f"text {call.text!r} in state {call.state}")
-    if not isinstance(call.case_id, str) or type(call.answer_repeat) is not int:
-        raise ValueError(f"case_id {call.case_id!r}, answer_repeat {call.answer_repeat!r}")
+    if not 0 <= (call.judge or 0) < n_judges:
+        raise ValueError(f"judge {call.judge} of {n_judges}")

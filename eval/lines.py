@@ -1,0 +1,129 @@
+"""The members of a journal's lines and the types they must have (formats.md 4): what else stands there is refused.
+
+In: a parsed line. Out: nothing, or the reason why no run wrote it. A journal is edited by hands and mended by scripts;
+a member of another type would be counted as something it is not, or end in a traceback far from its line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import Any, Final, TypeAlias
+
+Types: TypeAlias = tuple[type, ...]
+
+_TEXT: Final[Types] = (str,)
+_TEXT_OR_NULL: Final[Types] = (str, NoneType)
+_COUNT: Final[Types] = (int,)
+_COUNT_OR_NULL: Final[Types] = (int, NoneType)
+_NUMBER: Final[Types] = (int, float)
+_OBJECT: Final[Types] = (dict,)
+_OBJECT_OR_NULL: Final[Types] = (dict, NoneType)
+
+CALL: Final[Mapping[str, Types]] = {
+    **dict.fromkeys(("key", "role", "case_id", "state"), _TEXT),
+    "answer_repeat": _COUNT,
+}
+CALL_OPTIONAL: Final[Mapping[str, Types]] = {
+    **dict.fromkeys(
+        ("text", "reason", "group", "finish_reason", "model", "fingerprint", "at", "reused_from"), _TEXT_OR_NULL
+    ),
+    **dict.fromkeys(("judge", "repeat", "attempts"), _COUNT_OR_NULL),
+    "reply": _COUNT,
+    "usage": _OBJECT_OR_NULL,
+    "sent": _OBJECT_OR_NULL,
+    "latency_ms": (*_NUMBER, NoneType),
+}
+CASE: Final[Mapping[str, Types]] = {
+    **dict.fromkeys(("case_id", "benchmark", "grading_method"), _TEXT),
+    "items": (list,),
+}
+ADAPT: Final[Mapping[str, Types]] = {
+    **dict.fromkeys(("role", "model", "endpoint", "param", "action"), _TEXT),
+    "to": _TEXT_OR_NULL,
+    "status": _COUNT_OR_NULL,
+}
+IDENTITY: Final[Mapping[str, Types]] = {
+    **dict.fromkeys(("suite", "protocol", "config", "dataset_sha256", "grouping", "semantics_sha256"), _TEXT),
+    **dict.fromkeys(("n_cases", "repeats"), _COUNT),
+    **dict.fromkeys(("selection", "answer"), _OBJECT),
+    "judges": (list,),
+}
+DATA: Final[Mapping[str, Types]] = dict.fromkeys(("repo", "revision", "license", "content_sha256"), _TEXT_OR_NULL)
+ANSWER: Final[Mapping[str, Types]] = {
+    **dict.fromkeys(("source", "model"), _TEXT),
+    **dict.fromkeys(("endpoint", "system_sha256", "file_sha256"), _TEXT_OR_NULL),
+    "params": _OBJECT,
+}
+JUDGE: Final[Mapping[str, Types]] = {
+    **dict.fromkeys(("model", "endpoint", "system_sha256", "template_sha256", "format", "id_style"), _TEXT),
+    "params": _OBJECT,
+    "vendor": _TEXT_OR_NULL,
+}
+
+
+def check_members(found: Any, required: Mapping[str, Types], optional: Mapping[str, Types] | None = None) -> None:
+    """Check the members of an object; those that are not named are left alone.
+
+    Raises:
+        ValueError: it is no object, a member is missing or of another type. true and false are no numbers.
+    """
+    if not isinstance(found, dict):
+        raise ValueError(f"{_shown(found)} in place of an object")
+    for name, types in required.items():
+        if name not in found:
+            raise ValueError(f"no {name}")
+        _check_type(name, found[name], types)
+    for name, types in (optional or {}).items():
+        if name in found:
+            _check_type(name, found[name], types)
+
+
+def _check_type(name: str, value: Any, types: Types) -> None:
+    if type(value) not in types:
+        raise ValueError(f"{name} {_shown(value)}")
+
+
+def check_call(line: dict[str, Any]) -> None:
+    """Check a call line's members and its token counts.
+
+    Raises:
+        ValueError: as `check_members`.
+    """
+    check_members(line, CALL, CALL_OPTIONAL)
+    for name, count in (line.get("usage") or {}).items():
+        _check_type(f"usage.{name}", count, _COUNT_OR_NULL)
+
+
+def check_case(line: dict[str, Any]) -> None:
+    """Check a case line's members: items are [item_id, points].
+
+    Raises:
+        ValueError: as `check_members`.
+    """
+    check_members(line, CASE, {"index": _COUNT})
+    for item in line["items"]:
+        if not (isinstance(item, list) and len(item) == 2 and type(item[0]) is str and type(item[1]) in _NUMBER):
+            raise ValueError(f"item {_shown(item)}")
+
+
+def check_header(header: dict[str, Any]) -> None:
+    """Check a first line's identity and what it says of the data.
+
+    Raises:
+        ValueError: as `check_members`; also an identity without a judge or a repeat.
+    """
+    check_members(header, {"identity": _OBJECT}, {"data": _OBJECT, "started": _TEXT})
+    check_members(header.get("data", {}), {}, DATA)
+    identity = header["identity"]
+    check_members(identity, IDENTITY)
+    check_members(identity["answer"], ANSWER)
+    for judge in identity["judges"]:
+        check_members(judge, JUDGE)
+    if not identity["judges"] or identity["repeats"] < 1:
+        raise ValueError("an identity without a judge call")
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
