@@ -1,0 +1,219 @@
+"""The card of a dataset folder: YAML front matter made from Arrow schemas and counts, then prose from a template.
+
+In: what the folder holds. Out: the text of README.md. Whether a card and its Parquet files agree is asked in `footers`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Final
+
+from jinja2 import Environment, StrictUndefined
+
+from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANELS_BY_ID, PUBLIC_SPLIT, Case
+from builder.frontmatter import CardConfig, CardSplit, front_matter, yaml_features
+from builder.origin import BEDSIDEBENCH, PAPER_LINK, Origin
+
+__all__ = [
+    "CardConfig",
+    "CardSplit",
+    "PanelCounts",
+    "example_case",
+    "provenance_line",
+    "render_mirror_card",
+    "render_results_card",
+    "yaml_features",
+]
+
+UNKNOWN_LICENSE: Final = "unknown"
+LICENSES: Final = {
+    "apache-2.0": ("Apache License 2.0", "https://www.apache.org/licenses/LICENSE-2.0"),
+    "cc-by-4.0": ("CC BY 4.0", "https://creativecommons.org/licenses/by/4.0/"),
+    "cc-by-nc-4.0": ("CC BY-NC 4.0", "https://creativecommons.org/licenses/by-nc/4.0/"),
+    "cc-by-nc-sa-4.0": ("CC BY-NC-SA 4.0", "https://creativecommons.org/licenses/by-nc-sa/4.0/"),
+    "cc-by-sa-4.0": ("CC BY-SA 4.0", "https://creativecommons.org/licenses/by-sa/4.0/"),
+    "cc0-1.0": ("CC0 1.0", "https://creativecommons.org/publicdomain/zero/1.0/"),
+    "mit": ("MIT License", "https://opensource.org/license/mit"),
+}
+
+EXAMPLE_CHARS: Final = 2000
+"""Longest JSON of a case that a card shows as its example."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelCounts:
+    """What a panel holds: cases, and items by the sign of their points."""
+
+    id: str
+    cases: int
+    items: int
+    positive: int
+    negative: int
+    equivocal: int
+
+
+def size_category(n: int) -> str:
+    """Return the Hub's `size_categories` value for a number of rows."""
+    edges = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+    return next((name for edge, name in edges if n < edge), "n>1M")
+
+
+def fenced(text: str, language: str) -> str:
+    """Return text in a Markdown code block that nothing inside it can close, so that it stays as it is."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def example_case(case: Case) -> str | None:
+    """Return a case as a code block for a card, or None where it is too long or would look like a paper's link."""
+    text = json.dumps(case, ensure_ascii=False, indent=2)
+    return None if len(text) > EXAMPLE_CHARS or PAPER_LINK.search(text) else fenced(text, "json")
+
+
+def provenance_line(digests: Mapping[str, Any]) -> str:
+    """Return the members of `digests.json` that no file or row tells, as the JSON that a card carries."""
+    named = ("content_sha256", "dataset_sha256", "made_by", "source", "splits")
+    return json.dumps({name: digests[name] for name in named}, sort_keys=True, indent=1)
+
+
+def comparability(counts: Sequence[PanelCounts]) -> str:
+    """Return what must be said of scores on a set whose panels do not have the official number of cases."""
+    sizes = sorted({panel.cases for panel in counts})
+    if sizes == [OFFICIAL_CASES_PER_PANEL]:
+        return ""
+    n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+    return (
+        f"Here n = {n} per panel (official: {OFFICIAL_CASES_PER_PANEL}): intervals are wider than official ones, "
+        f"and scores are not comparable with official {OFFICIAL_CASES_PER_PANEL}-case numbers."
+    )
+
+
+def render_mirror_card(
+    template: str,
+    configs: Sequence[CardConfig],
+    *,
+    origin: Origin,
+    digests: Mapping[str, Any],
+    counts: Sequence[PanelCounts],
+    splits: Sequence[tuple[str, str]],
+    legal: Sequence[str],
+    language: Sequence[str] = ("en",),
+    example: str | None = None,
+) -> str:
+    """Return the README.md of a mirror.
+
+    Args:
+        template: the text of `dataset_card.md`.
+        digests: the members of `digests.json` but `files`.
+        counts: the panels present, in registry order.
+        splits: (Parquet split, the cases' own split), the public one first.
+        legal: names of the source's legal files that lie beside the card.
+    """
+    license_id = digests["source"]["license"] or UNKNOWN_LICENSE
+    about = _mirror_metadata(origin, license_id, n_cases=digests["n_cases"], language=language)
+    first = configs[0].splits[0]
+    paths = [config.splits[0].paths[0] for config in configs[: len(counts)]]
+    panels = [_panel_row(panel, path) for panel, path in zip(counts, paths, strict=True)]
+    body = _environment().from_string(template).render(
+        title=origin.title,
+        origin=origin.kind,
+        attribution=origin.attribution,
+        license=_license(license_id),
+        n_cases=digests["n_cases"],
+        n_items=digests["n_items"],
+        positive=sum(panel.positive for panel in counts),
+        negative=sum(panel.negative for panel in counts),
+        equivocal=sum(panel.equivocal for panel in counts),
+        panels=panels,
+        partial=len(counts) < len(PANELS_BY_ID),
+        split=first.name,
+        splits=splits,
+        held_out=[name for name, own in splits if own != PUBLIC_SPLIT],
+        comparable=comparability(counts),
+        legal=[f"`{name}`" for name in legal],
+        example=example,
+        repo=digests["source"]["repo"],
+        revision=digests["source"]["revision"],
+        provenance=provenance_line(digests),
+    )  # fmt: skip
+    return front_matter(about, configs) + "\n" + body
+
+
+def _panel_row(panel: PanelCounts, path: str) -> dict[str, object]:
+    return {
+        "id": panel.id,
+        "grading_method": PANELS_BY_ID[panel.id].grading_method,
+        "tests": PANELS_BY_ID[panel.id].tests,
+        "path": path,
+        "n_cases": panel.cases,
+        "n_items": panel.items,
+        "positive": panel.positive,
+        "negative": panel.negative,
+        "equivocal": panel.equivocal,
+    }
+
+
+def _mirror_metadata(origin: Origin, license_id: str, *, n_cases: int, language: Sequence[str]) -> dict[str, object]:
+    about: dict[str, object] = {"pretty_name": origin.title, "license": license_id, "language": list(language)}
+    about["task_categories"] = ["question-answering", "text-generation"]
+    if origin.kind == BEDSIDEBENCH:
+        about["annotations_creators"] = ["expert-generated"]
+        about["language_creators"] = ["expert-generated"]
+    about["size_categories"] = [size_category(n_cases)]
+    about["source_datasets"] = ["extended|doximity/bedside-bench" if origin.kind == BEDSIDEBENCH else "original"]
+    about["tags"] = ["medical", "clinical", "benchmark", "evaluation", "rubric", "llm-as-a-judge"]
+    return about
+
+
+def render_results_card(
+    runs: Sequence[Mapping[str, Any]],
+    configs: Sequence[CardConfig],
+    *,
+    license_id: str,
+    notices: Sequence[str] = (),
+    title: str = "Graded answers to clinical cases",
+) -> str:
+    """Return the README.md of a results folder.
+
+    Args:
+        runs: the rows of the `run` tables, in the order to list them.
+        configs: `runs` (default), `scores`, `decisions`, `answers`, with patterns such as `runs/*/run.parquet`.
+        notices: sentences that hold for these runs, printed as a list.
+    """
+    about = {
+        "pretty_name": title,
+        "license": license_id,
+        "task_categories": ["question-answering", "text-generation"],
+        "tags": ["medical", "clinical", "evaluation", "rubric", "llm-as-a-judge", "results"],
+    }
+    template = (files("builder") / "results_card.md").read_bytes().decode()
+    body = _environment().from_string(template).render(
+        title=title, runs=runs, split=configs[0].splits[0].name, notices=notices, license=_license(license_id)
+    )  # fmt: skip
+    return front_matter(about, configs) + "\n" + body
+
+
+def _license(license_id: str) -> dict[str, str | None]:
+    name, url = LICENSES.get(license_id, (None, None))
+    return {"id": license_id, "name": name, "url": url}
+
+
+def _environment() -> Environment:
+    """Return the template engine: nothing is escaped or guessed, and a missing name is an error."""
+    environment = Environment(
+        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["number"] = lambda n: f"{n:,}"
+    environment.filters["cell"] = lambda text: " ".join(str(text).split()).replace("|", "\\|")
+    environment.filters["score"] = _score
+    environment.filters["interval"] = lambda ends: "none" if None in ends else " to ".join(map(_score, ends))
+    return environment
+
+
+def _score(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"

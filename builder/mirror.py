@@ -1,0 +1,149 @@
+"""The walk of a build: a source tree is checked, typed, written with its card, read back and put in place; or verified.
+
+In: a source, or a mirror folder. Out: a mirror that gives the source's cases back exactly, or what is wrong with one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from bedside_bench import PUBLIC_SPLIT
+from builder.card import render_mirror_card
+from builder.errors import BadInput, DigestMismatch
+from builder.folder import check_replaceable, split_order, staging, swap_in, write_digests, write_files
+from builder.footers import CARD
+from builder.origin import SAMPLES, find_origin
+from builder.problems import Fault, Report
+from builder.reading import read_bytes
+from builder.sources import Source, installed_card
+from builder.validate import check_tree
+from builder.verify import Progress, verify_mirror
+from builder.writer import MirrorWriter, check_split_name
+
+__all__ = ["Built", "build_mirror", "check_split_name", "verify_mirror"]
+
+LICENSE_ID: Final = re.compile(r"[a-z0-9][a-z0-9.+-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build gave. `folder_digest` is None where the source has errors: then nothing was written."""
+
+    report: Report
+    folder: Path
+    folder_digest: str | None = None
+    dataset_sha256: str | None = None
+    content_sha256: str | None = None
+    n_cases: int = 0
+    n_items: int = 0
+    license: str | None = None
+
+
+def build_mirror(
+    source: Source,
+    out: Path,
+    *,
+    panels: Sequence[str] | None = None,
+    split_name: str = PUBLIC_SPLIT,
+    held_out: bool = False,
+    license_id: str | None = None,
+    on_progress: Progress | None = None,
+) -> Built:
+    """Check a source and, if it has no error, write its mirror to `out`: the old folder stays whole until the end.
+
+    Args:
+        split_name: the Parquet split of the public cases.
+        held_out: take cases whose own split is not `train` too, into a split of that name.
+        license_id: the Hub's id of the licence, for a source that names none.
+
+    Raises:
+        BadInput: an argument does not fit the source, or `out` may not be replaced.
+        DigestMismatch: what was written does not read back as the source; nothing was put in place.
+    """
+    license_id = _license(source, license_id)
+    check_split_name(split_name)
+    _check_place(source, out)
+    # Writing compresses outside the interpreter's lock: beside the check it costs no time of its own.
+    with staging(out) as staged, ThreadPoolExecutor(max_workers=1) as executor:
+        writer = MirrorWriter(staged, split_name, executor=executor, on_progress=on_progress)
+        report = check_tree(source, held_out=held_out, panels=panels, similar=False, on_case=writer.add)
+        if not report.ok:
+            return Built(report, out)
+        writer.finish()
+        digests = writer.digests(source, license_id)
+        legal = _legal_texts(source)
+        write_files(staged, {**legal, CARD: _card_of(writer, digests, source=source, legal=legal).encode()})
+        folder_digest = write_digests(staged, digests)
+        _read_back(staged, folder_digest, on_progress)
+        swap_in(staged, out)
+    return Built(
+        report=report,
+        folder=out,
+        folder_digest=folder_digest,
+        dataset_sha256=digests["dataset_sha256"],
+        content_sha256=digests["content_sha256"],
+        n_cases=digests["n_cases"],
+        n_items=digests["n_items"],
+        license=license_id,
+    )
+
+
+def _card_of(writer: MirrorWriter, digests: Mapping[str, Any], *, source: Source, legal: Mapping[str, bytes]) -> str:
+    registry = source.registry or {}
+    language = registry.get("language", "en")
+    origin = find_origin(registry, digests["source"]["license"], legal=legal, repo=source.repo)
+    return render_mirror_card(
+        installed_card().read_bytes().decode(),
+        writer.configs(),
+        origin=origin,
+        digests=digests,
+        counts=writer.counts(),
+        splits=split_order(digests["splits"]),
+        legal=sorted(legal),
+        language=[language] if isinstance(language, str) else list(map(str, language)),
+        example=writer.example if origin.kind == SAMPLES else None,
+    )
+
+
+def _read_back(staged: Path, folder_digest: str, on_progress: Progress | None) -> None:
+    """Stop unless the written rows give the source's digests: equal canonical JSON means equal values and types."""
+    verified = verify_mirror(staged, expect=folder_digest, contents=False, on_progress=on_progress)
+    if not verified.ok:
+        raise DigestMismatch(f"what was written does not read back as the source: {verified.findings[0].line()}")
+
+
+def _license(source: Source, given: str | None) -> str | None:
+    if given is None:
+        return source.license
+    if not LICENSE_ID.fullmatch(given):
+        raise BadInput(f"--license: expected the Hub's id of a licence, such as cc-by-4.0, found {given!r}")
+    if source.license not in (None, given):
+        raise BadInput(f"--license {given}: expected the licence that the source names, {source.license}; leave it out")
+    return given
+
+
+def _check_place(source: Source, out: Path) -> None:
+    """Stop unless a mirror may be put at `out`: never over or into the source."""
+    place = Path(os.path.realpath(out))
+    root, data = Path(os.path.realpath(source.root)), Path(os.path.realpath(source.data))
+    if root.is_relative_to(place) or place.is_relative_to(data):
+        raise BadInput(f"--out {out}: expected a folder outside the source, found one that holds it or lies in it")
+    check_replaceable(out, kind="mirror")
+
+
+def _legal_texts(source: Source) -> dict[str, bytes]:
+    """Return the source's licence, notice and citation files by name."""
+    texts = {}
+    for path in source.legal:
+        text = read_bytes(str(path), source.boundary)
+        if isinstance(text, Fault):
+            raise BadInput(f"{path}: expected {text.expected}, found {text.found}")
+        if path.suffix not in (".parquet", ".py"):
+            texts[path.name] = text
+    return texts
