@@ -1,7 +1,7 @@
 """`digests.json`: what every file of a dataset folder must be, and the digest that names the folder as a whole.
 
 In: a folder. Out: its file digests, `digests.json` written or read strictly, and findings where the two disagree.
-Used for mirrors and for runs; what the rows must be is not known here (`mirror`, `eval.results`).
+Used for mirrors and for runs; what the rows must be is not known here (`mirror`, `eval.results.folder`).
 """
 
 from __future__ import annotations

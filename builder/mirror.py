@@ -21,9 +21,10 @@ from builder.footers import CARD
 from builder.origin import SAMPLES, find_origin
 from builder.problems import Fault, Report
 from builder.reading import read_bytes
+from builder.rows import Progress
 from builder.sources import Source, installed_card
 from builder.validate import check_tree
-from builder.verify import Progress, verify_mirror
+from builder.verify import verify_mirror
 from builder.writer import MirrorWriter, check_split_name
 
 __all__ = ["Built", "build_mirror", "check_split_name", "verify_mirror"]
@@ -112,10 +113,11 @@ def _card_of(writer: MirrorWriter, digests: Mapping[str, Any], *, source: Source
 
 
 def _read_back(staged: Path, folder_digest: str, on_progress: Progress | None) -> None:
-    """Stop unless the written rows give the source's digests: equal canonical JSON means equal values and types."""
-    verified = verify_mirror(staged, expect=folder_digest, contents=False, on_progress=on_progress)
-    if not verified.ok:
-        raise DigestMismatch(f"what was written does not read back as the source: {verified.findings[0].line()}")
+    """Stop unless the written rows give the source's digest: equal canonical JSON means equal values and types."""
+    if verify_mirror(staged, expect=folder_digest, brief=True, on_progress=on_progress).ok:
+        return
+    found = verify_mirror(staged, expect=folder_digest).findings
+    raise DigestMismatch(f"what was written does not read back as the source: {found[0].line()}")
 
 
 def _license(source: Source, given: str | None) -> str | None:

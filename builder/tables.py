@@ -11,6 +11,7 @@ from itertools import accumulate, groupby
 from operator import itemgetter
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -152,7 +153,7 @@ def _rubric_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     item_id, text, points = (pc.struct_field(items, name) for name in ITEM_FIELDS)
     lengths = pc.list_value_length(lists)
     starts = pc.subtract(pc.cumulative_sum(lengths), lengths)
-    index = pc.subtract(pa.array(range(len(items)), pa.int64()), pc.cast(pc.take(starts, parent), pa.int64()))
+    index = pc.subtract(pa.array(np.arange(len(items))), pc.cast(pc.take(starts, parent), pa.int64()))
     weighted = pc.take(pc.equal(batch.column("grading_method"), F1_WEIGHTED_RUBRIC), parent)
     sign = pc.sign(points)
     polarity = pc.if_else(pc.equal(sign, 1), "positive", pc.if_else(pc.equal(sign, -1), "negative", "equivocal"))

@@ -147,6 +147,6 @@ def _limit(found: str, expected: str, hint: str) -> Problem:
 
 
 def _similar_texts() -> SimilarTexts:
-    from builder.similar import SimilarTexts  # numpy, only where it is used
+    from builder.similar import SimilarTexts  # datasketch and numpy, only where they are used
 
     return SimilarTexts()

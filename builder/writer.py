@@ -28,9 +28,9 @@ from builder.digests import split_order
 from builder.errors import BadInput
 from builder.folder import parquet_path, write_files
 from builder.footers import SPLIT_NAME
+from builder.rows import Progress
 from builder.sources import Source
 from builder.tables import BATCH_CASES, BATCH_CHARS, CASE_SCHEMA, RUBRIC_SCHEMA, CaseTables, count_items, rubric_table
-from builder.verify import Progress
 
 EXAMPLE_TRIES: Final = 20
 """Public cases looked at for one that is short enough to show in the card of our samples. Of a benchmark's cases a card

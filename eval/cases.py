@@ -77,43 +77,54 @@ def read_cases(mirror: Path) -> CaseSet:
     """
     digests = read_digests(mirror)
     if digests.get("kind") != "mirror":
+        raise BadInput(f"{mirror}: expected a mirror, found kind {digests.get('kind')!r}; see bedside-bench build")
+    try:
+        panels, splits = [panel["id"] for panel in digests["panels"]], split_order(digests["splits"])
+        expected, source = digests["dataset_sha256"], dict(digests["source"])
+    except (KeyError, TypeError, ValueError, AttributeError):
         raise BadInput(
-            f"{mirror}: expected a mirror, found kind {digests.get('kind')!r}; see bedside-bench build"
-        )
+            f"{mirror / 'digests.json'}: expected dataset_sha256, panels, splits and source as build writes them, "
+            "found another form; build again"
+        ) from None
     cases = [
-        row_to_case(row, own_split)
-        for panel in digests["panels"]
-        for split, own_split in split_order(digests["splits"])
-        for row in _read_rows(mirror, f"data/{panel['id']}/{split}-00000-of-00001.parquet", digests["files"])
+        case
+        for panel in panels
+        for split, own_split in splits
+        for case in _read_split(mirror, f"data/{panel}/{split}-00000-of-00001.parquet", own_split, digests["files"])
     ]
     digest = DatasetDigest()
     digest.update(cases)
     found = digest.hexdigest()
-    if found != digests["dataset_sha256"]:
+    if found != expected:
         raise DigestMismatch(
-            f"{mirror}: expected dataset_sha256 {digests['dataset_sha256']}, found {found} in its rows; "
+            f"{mirror}: expected dataset_sha256 {expected}, found {found} in its rows; "
             "the folder was changed after it was built: build it again"
         )
     return CaseSet(
         cases=tuple(_case(case) for case in cases),
         dataset_sha256=found,
         content_sha256=content_sha256(map(case_content_sha256, cases)),
-        repo=digests["source"].get("repo"),
-        revision=digests["source"].get("revision"),
-        license=digests["source"].get("license"),
+        repo=source.get("repo"),
+        revision=source.get("revision"),
+        license=source.get("license"),
     )
 
 
-def _read_rows(mirror: Path, name: str, files: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of one Parquet file whose bytes are its digest's; none where the panel lacks the split."""
+def _read_split(mirror: Path, name: str, own_split: str, files: dict[str, Any]) -> list[CaseObject]:
+    """Return the cases of one Parquet file whose bytes are its digest's; none where the panel lacks the split."""
+    path = mirror / name
     if name not in files:
         return []
-    if not (mirror / name).is_file():
-        raise DigestMismatch(f"{mirror / name}: expected the file that digests.json lists, found none; build again")
-    found = file_sha256(mirror / name)
+    if not path.is_file():
+        raise DigestMismatch(f"{path}: expected the file that digests.json lists, found none; build again")
+    found = file_sha256(path)
     if found != files[name]["digest"]:
-        raise DigestMismatch(f"{mirror / name}: expected {files[name]['digest']}, found {found}; build again")
-    return pl.read_parquet(mirror / name, glob=False).to_dicts()
+        raise DigestMismatch(f"{path}: expected {files[name]['digest']}, found {found}; build again")
+    try:
+        return [row_to_case(row, own_split) for row in pl.read_parquet(path, glob=False).iter_rows(named=True)]
+    except (pl.exceptions.PolarsError, KeyError, TypeError) as error:
+        found = type(error).__name__
+        raise DigestMismatch(f"{path}: expected a panel's Parquet file, found another ({found}); build again") from None
 
 
 def _case(case: CaseObject) -> Case:

@@ -21,11 +21,11 @@ def main() -> int:
     """Run the checks, then pytest on two processes; return the first exit code that is not 0."""
     for check in CHECKS:
         print(f"== {' '.join(check)}", flush=True)  # noqa: T201
-        if code := subprocess.run([sys.executable, "-m", *check], cwd=ROOT, check=False).returncode:  # noqa: S603
+        if code := subprocess.run([sys.executable, "-m", *check], cwd=ROOT, check=False).returncode:
             return code
     command = [sys.executable, "-m", "pytest", "-n", "2", *sys.argv[1:]]
     print(f"== pytest {' '.join(command[3:])}", flush=True)  # noqa: T201
-    return subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603
+    return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

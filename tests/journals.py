@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from bedside_bench import PANEL_IDS, sha256_json
-from eval.builtin import verbatim_reply
+from eval.calls.builtin import verbatim_reply
+from eval.calls.endpoint import Endpoint
+from eval.calls.journal import JUDGED_ANSWERS, Call, Journal, call_line
+from eval.calls.plan import Model, Plan, Request
 from eval.cases import Case
-from eval.endpoint import Endpoint
-from eval.journal import JUDGED_ANSWERS, Call, Journal, call_line
-from eval.plan import Model, Plan, Request
-from eval.summary import dumps_summary
+from eval.numbers.summary import dumps_summary
 from tests.plans import case_set, make_plan
 
 SOFTWARE = {"bedside-bench": "0.1.0", "python": "3.11.0"}
@@ -113,7 +113,7 @@ def _call(request: Request, state: str, text: str, *, at: str) -> Call:
 
 def write_summary(journal: Path, **software: str) -> bytes:
     """Write `X.summary.json` beside a journal as `run` does, and return its bytes."""
-    from eval.readers import read_run, summarise_run
+    from eval.numbers.readers import read_run, summarise_run
 
     summary = summarise_run(read_run(journal), dialect="spec", samples=10_000, seed=42, software=SOFTWARE | software)
     text = dumps_summary(summary).encode()

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from bedside_bench import PANEL_IDS, case_content_sha256, content_sha256, dataset_sha256
+from eval.calls.endpoint import Endpoint
+from eval.calls.plan import Limits, Model, Plan, Reading
+from eval.calls.run import Outcome, Progress, run_plan
 from eval.cases import Case, CaseSet, Item
-from eval.endpoint import Endpoint
-from eval.plan import Limits, Model, Plan, Reading
-from eval.protocol import protocol_prompts
-from eval.run import Outcome, Progress, run_plan
+from eval.judging.protocol import protocol_prompts
 from tests.trees import make_case
 
 POLICY = Model("builtin:all-items")

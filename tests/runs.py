@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bedside_bench import F1_WEIGHTED_RUBRIC, PANEL_IDS, PANELS_BY_ID, POINTS_RUBRIC
-from eval.graded import GradedCase, RunData
-from eval.protocol import PROTOCOL
+from eval.judging.graded import GradedCase, RunData
+from eval.judging.protocol import PROTOCOL
 
 
 def graded_case(

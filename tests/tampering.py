@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from builder.folder import read_digests, write_digests, write_parquet
-from eval.results import verify_run, write_results
-from eval.run_tables import SCHEMAS
+from eval.results.folder import verify_run, write_results
+from eval.results.tables import SCHEMAS
 from tests.journals import write_journal, write_summary
 
 HERE = {"numpy": np.__version__, "machine": platform.machine()}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from eval.adapt import Adaptation, adapted, next_step, refused_parameter
-from eval.reply import ServerError, read_error
+from eval.calls.adapt import Adaptation, adapted, next_step, refused_parameter
+from eval.calls.reply import ServerError, read_error
 from tests.llm_replies import parameter_error
 
 SCHEMA = {"type": "json_schema", "json_schema": {"name": "decisions", "schema": {"type": "object"}}}

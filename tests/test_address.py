@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builder.errors import BadInput
-from eval.address import Endpoint, chat_url, redact
+from eval.calls.address import Endpoint, chat_url, redact
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval import bootstrap
-from eval.bootstrap import Interval, overall_interval, panel_interval, upstream_intervals
+from eval.numbers import bootstrap
+from eval.numbers.bootstrap import Interval, overall_interval, panel_interval, upstream_intervals
 from tests.reference_bootstrap import loop_overall, loop_panel, loop_upstream
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eval.endpoint import Adaptation, Client, Endpoint, Reply
+from eval.calls.endpoint import Adaptation, Client, Endpoint, Reply
 from tests.llm_server import LlmServer
 
 KEY = "sk-dummy-0123456789abcdef"

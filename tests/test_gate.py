@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from eval.gate import Gate
+from eval.calls.gate import Gate
 
 
 def test_an_open_gate_lets_everybody_through_at_once() -> None:

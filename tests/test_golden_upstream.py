@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from bedside_bench import F1_WEIGHTED_RUBRIC, dataset_sha256
-from eval.scoring import CaseScore, score_case
-from eval.summary import dumps_summary, summarise
-from eval.upstream import read_upstream
+from eval.numbers.scoring import CaseScore, score_case
+from eval.numbers.summary import dumps_summary, summarise
+from eval.numbers.upstream import read_upstream
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "upstream_synthetic.json").read_bytes())
 PAIRS = list(zip(GOLDEN["cases"], GOLDEN["expected"], strict=True))

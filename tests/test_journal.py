@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bedside_bench import sha256_json
 from builder.errors import BadInput
-from eval.journal import (
+from eval.calls.journal import (
     Call,
     CaseHead,
     Journal,
@@ -30,7 +30,19 @@ from eval.journal import (
 )
 
 HEADS = [CaseHead("c1", "drug_safety", "points_rubric", (("x_0", 1), ("x_1", -1)), 0)]
-IDENTITY = {"suite": "bedside-bench", "judges": []}
+IDENTITY = {
+    **dict.fromkeys(("suite", "protocol", "config", "dataset_sha256", "grouping", "semantics_sha256"), "bedside-bench"),
+    **dict.fromkeys(("n_cases", "repeats"), 1),
+    "selection": {},
+    "answer": {**dict.fromkeys(("source", "model", "endpoint", "system_sha256", "file_sha256"), "a"), "params": {}},
+    "judges": [
+        {
+            **dict.fromkeys(("model", "endpoint", "system_sha256", "template_sha256", "format", "id_style"), "j"),
+            "params": {},
+            "vendor": None,
+        }
+    ],
+}
 HEADER = {"identity": IDENTITY, "identity_sha256": sha256_json(IDENTITY), "started": "2026-01-01T00:00:00.000000Z"}
 
 
@@ -108,6 +120,16 @@ def test_a_whole_last_line_only_gets_its_newline(tmp_path: Path) -> None:
     assert not (tmp_path / "x.jsonl.torn").exists()
 
 
+def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path: Path) -> None:
+    """Somebody's answers given as --output by mistake are refused to the last byte unchanged, a torn line included."""
+    path = tmp_path / "answers.jsonl"
+    path.write_bytes(b'{"case_id":"c1","answer":"a"}\n{"case_id":"c2","ans')
+    with Journal(path) as journal, pytest.raises(BadInput, match="expected the first line of a journal"):
+        journal.resume()
+
+    assert b'{"case_id":"c1","answer":"a"}\n{"case_id":"c2","ans' == path.read_bytes()
+
+
 @given(cut=st.integers(min_value=0))
 def test_any_cut_loses_at_most_the_last_line(tmp_path_factory: pytest.TempPathFactory, cut: int) -> None:
     """Wherever the file ends, every line before that place is still there after the next start."""
@@ -128,10 +150,10 @@ def test_any_cut_loses_at_most_the_last_line(tmp_path_factory: pytest.TempPathFa
     [
         (b"{broken", "x.jsonl:3: expected one JSON object"),
         (b"[1]", "x.jsonl:3: expected one JSON object, found list"),
-        (b'{"v":1,"kind":"other"}', "x.jsonl:3: expected a case, adapt or call line, found ValueError"),
-        (b'{"v":1,"kind":"call","key":"k"}', "x.jsonl:3: expected a case, adapt or call line, found TypeError"),
+        (b'{"v":1,"kind":"other"}', "x.jsonl:3: expected a case, adapt or call line, found kind 'other'"),
+        (b'{"v":1,"kind":"call","key":"k"}', "x.jsonl:3: expected a case, adapt or call line, found no role"),
         (ANSWER + b'"state":"fine"}', "state 'fine' of role 'answer'"),
-        (ANSWER + b'"state":"ok","text":1}', "text 1 in state ok"),
+        (ANSWER + b'"state":"ok","text":1}', "found text 1"),
         (ANSWER + b'"state":"ok","text":null}', "text None in state ok"),
     ],
     ids=["broken", "list", "kind", "fields", "state", "text type", "no text"],
@@ -161,7 +183,7 @@ def test_a_second_process_is_refused_with_the_owner(tmp_path: Path) -> None:
     """Two runs never write one file: the second is told which process has it."""
     with Journal(tmp_path / "x.jsonl"):
         path = str(tmp_path / "x.jsonl")
-        code = f"from pathlib import Path; from eval.journal import Journal; Journal(Path({path!r})).__enter__()"
+        code = f"from pathlib import Path; from eval.calls.journal import Journal; Journal(Path({path!r})).__enter__()"
         second = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert f"in use by another run (process {os.getpid()})" in second.stderr
@@ -233,8 +255,9 @@ with Journal(Path({str(path)!r})) as journal:
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
-        threading.Timer(1.0, lambda: os.kill(writer.pid, signal.SIGKILL)).start()
-        said = [line for line in writer.stdout if line.endswith("\n")]
+        said = [writer.stdout.readline() for _ in range(100)]
+        threading.Timer(0.2, lambda: os.kill(writer.pid, signal.SIGKILL)).start()
+        said += [line for line in writer.stdout if line.endswith("\n")]
     lines = [json.loads(line) for line in path.read_bytes().split(b"\n")[2:] if line]
 
     assert len(said) > 100

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.judge import RefusedReplyError, parse_decisions
+from eval.judging.judge import RefusedReplyError, parse_decisions
 
 IDS = ("x_0", "x_1")
 

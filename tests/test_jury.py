@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eval.jury import verdict, vote
+from eval.judging.jury import verdict, vote
 
 T, F, N = True, False, None
 

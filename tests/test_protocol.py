@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval.cases import Case, Item
-from eval.protocol import (
+from eval.judging.protocol import (
     Prompts,
     answer_messages,
     answer_params,

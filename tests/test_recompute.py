@@ -14,9 +14,9 @@ import pytest
 
 from bedside_bench import sha256_json
 from builder.folder import write_parquet
-from eval.identity import protocol_id, semantics_sha256
-from eval.results import verify_run, write_results
-from eval.run_tables import SCHEMAS
+from eval.judging.identity import protocol_id, semantics_sha256
+from eval.results.folder import verify_run, write_results
+from eval.results.tables import SCHEMAS
 from tests.journals import write_journal, write_summary
 from tests.tampering import HERE, PANELS, another, copy_of_run, lines, remake_digests, results_folder, tamper
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.reply import (
+from eval.calls.reply import (
     Completion,
     ServerError,
     Usage,

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from builder.errors import BadInput
-from eval.builtin import POLICIES
-from eval.plan import Model
-from eval.results import Written, current_summary, verify_run, write_results
-from eval.results_card import END
+from eval.calls.builtin import POLICIES
+from eval.calls.plan import Model
+from eval.results.card import END
+from eval.results.folder import Written, current_summary, verify_run, write_results
 from tests.journals import MODEL, SOFTWARE, write_journal, write_summary
 from tests.plans import POLICY, VERBATIM, case_set, make_plan, run
 
@@ -235,8 +235,8 @@ def test_a_stale_summary_is_refused(journal: Path, tmp_path: Path) -> None:
 
 def test_a_summary_in_another_dialect_is_refused(journal: Path, tmp_path: Path) -> None:
     """Results keep the run's own rule; the published runner's rule is only for comparing."""
-    from eval.readers import read_run, summarise_run
-    from eval.summary import dumps_summary
+    from eval.numbers.readers import read_run, summarise_run
+    from eval.numbers.summary import dumps_summary
 
     other = summarise_run(read_run(journal), dialect="upstream", samples=10_000, seed=42, software=SOFTWARE)
     with pytest.raises(BadInput, match="found another; make it again"):
@@ -302,7 +302,7 @@ def test_a_run_of_stand_ins_is_labelled_in_the_card(tmp_path: Path) -> None:
 _ADD = """
 import sys
 from pathlib import Path
-from eval.results import write_results
+from eval.results.folder import write_results
 for name in sys.argv[2:]:
     journal = Path(name)
     write_results(journal, Path(sys.argv[1]), summary_bytes=journal.with_suffix(".summary.json").read_bytes())

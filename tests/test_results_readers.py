@@ -12,7 +12,7 @@ import duckdb
 import polars as pl
 import pytest
 
-from eval.results import write_results
+from eval.results.folder import write_results
 from tests.journals import write_journal, write_summary
 from tests.tampering import PANELS
 

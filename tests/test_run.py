@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import socket
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,12 @@ import pytest
 
 from bedside_bench import sha256_json
 from builder.errors import BadInput
-from eval.answers import GivenAnswer, GivenAnswers
-from eval.grading import grade_journal
-from eval.journal import read_journal
-from eval.plan import Model
-from eval.protocol import protocol_prompts
-from eval.readers import read_run, summarise_run
+from eval.calls.answers import GivenAnswer, GivenAnswers
+from eval.calls.journal import read_journal
+from eval.calls.plan import Model
+from eval.judging.grading import grade_journal
+from eval.judging.protocol import protocol_prompts
+from eval.numbers.readers import read_run, summarise_run
 from tests.llm_server import LlmServer
 from tests.plans import VERBATIM, case_set, make_plan, run
 
@@ -283,3 +284,13 @@ def test_the_first_line_names_the_run(tmp_path: Path) -> None:
     assert sha256_json(data.identity) == data.header["identity_sha256"]
     assert "http://127.0.0.1/v1" == data.identity["answer"]["endpoint"]
     assert not [secret for secret in ("sk-dummy-key", "secret-pass", "secret-query") if secret in text]
+
+
+def test_a_server_that_nobody_reaches_stops_the_run(tmp_path: Path) -> None:
+    """When as many calls in a row as are in flight reach no server, the run stops instead of trying every case."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    outcome, _ = run(make_plan(case_set(2), url=url, limits={"max_attempts": 1}), tmp_path / "x.jsonl", concurrency=3)
+
+    assert outcome.stopped is not None
+    assert 3 <= _states(tmp_path / "x.jsonl")["failed"] <= 5

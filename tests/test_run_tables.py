@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from eval.grading import case_replies, grade_journal
-from eval.journal import read_journal
-from eval.panels import score_cases
-from eval.run_tables import (
+from eval.calls.journal import read_journal
+from eval.judging.grading import case_replies, grade_journal
+from eval.numbers.panels import score_cases
+from eval.results.tables import (
     ANSWERS_SCHEMA,
     DECISIONS_SCHEMA,
     RUN_SCHEMA,

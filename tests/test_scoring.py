@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.scoring import (
+from eval.numbers.scoring import (
     DIALECTS,
     NO_POSITIVE_POINTS,
     SPEC,

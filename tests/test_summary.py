@@ -10,9 +10,9 @@ import pytest
 
 from bedside_bench import PANEL_IDS
 from builder.errors import BadInput
-from eval.graded import RunData
-from eval.panels import wilson95
-from eval.summary import dumps_summary, summarise
+from eval.judging.graded import RunData
+from eval.numbers.panels import wilson95
+from eval.numbers.summary import dumps_summary, summarise
 from tests.reference_bootstrap import loop_overall, loop_panel, loop_upstream
 from tests.runs import full_run, graded_case, run_of
 

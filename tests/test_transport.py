@@ -10,8 +10,8 @@ import pytest
 import truststore
 
 from builder.errors import BadInput
-from eval.address import Endpoint
-from eval.transport import Failure, Response, Transport, route_to, tls_context
+from eval.calls.address import Endpoint
+from eval.calls.transport import Failure, Response, Transport, route_to, tls_context
 from tests.llm_server import LlmServer
 from tests.proxy_server import ProxyServer
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from builder.errors import BadInput
-from eval.summary import summarise
-from eval.upstream import read_upstream
-from eval.upstream_rows import KnownCase
+from eval.numbers.summary import summarise
+from eval.numbers.upstream import read_upstream
+from eval.numbers.upstream_rows import KnownCase
 
 DRUGS, PLAN = "drug_safety", "safety_diagnostic"
 MIRROR = {

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from builder.folder import folder_digest, read_digests, write_digests, write_parquet
-from eval.results import verify_run, write_results
-from eval.run_tables import SCHEMAS
+from eval.results.folder import verify_run, write_results
+from eval.results.tables import SCHEMAS
 from tests.journals import write_journal, write_summary
 from tests.tampering import HERE, PANELS, another, copy_of_run, filled, lines, remake_digests, results_folder, tamper
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eval.bootstrap import Interval, overall_interval, panel_interval
+from eval.numbers.bootstrap import Interval, overall_interval, panel_interval
 from tests.reference_bootstrap import loop_overall, loop_panel
 
 SAMPLES, SEED = 10_000, 42

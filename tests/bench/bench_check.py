@@ -1,7 +1,7 @@
 """Compare `check` with the floor, reading every file and `orjson.loads`: `python -m tests.bench.bench_check ROOT`.
 
-All figures come from one run with a warm cache; make ROOT with `make_tree`. Expected: check at most 6 x the floor,
-near-duplicates at most 90 s for 100,000 prompts.
+All figures come from one run with a warm cache; make ROOT with `make_tree`. Expected: check without
+near-duplicates at most 6 x the floor, near-duplicates at most 90 s for 100,000 prompts.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
-from eval.endpoint import Client, Endpoint
+from eval.calls.endpoint import Client, Endpoint
 from tests.llm_server import server_process
 
 CALLS: Final = 2426  # 1,213 cases, an answer and a judge call each

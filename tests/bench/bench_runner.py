@@ -15,11 +15,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from eval.calls.endpoint import Endpoint
+from eval.calls.plan import Limits, Model, Plan, Reading
+from eval.calls.run import Progress, run_plan
 from eval.cases import Case, CaseSet, Item
-from eval.endpoint import Endpoint
-from eval.plan import Limits, Model, Plan, Reading
-from eval.protocol import protocol_prompts
-from eval.run import Progress, run_plan
+from eval.judging.protocol import protocol_prompts
 from tests.llm_server import server_process
 from tests.plans import clock, ignore
 

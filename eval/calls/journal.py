@@ -1,0 +1,343 @@
+"""The append-only file of a run: one JSON object a line, on disk before anything else sees a result.
+
+In: an identity, case heads, adaptations, finished calls. Out: `X.jsonl` (formats.md 4) and what it holds. Each line is
+one `os.write`, so a killed process loses nothing that was written; `sync` is called about once a second off the event
+loop, so a dead machine loses at most the last second. One lock a file. Decisions are never stored: they are parsed from
+the reply's text whenever they are needed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+from filelock import FileLock, Timeout
+
+from bedside_bench import sha256_json
+from builder.errors import BadInput
+from eval.calls.lines import ADAPT, check_call, check_case, check_header, check_members
+
+if TYPE_CHECKING:
+    from eval.cases import Case
+
+VERSION: Final = 1
+# States of a finished call whose text goes on to the next step (formats.md 5); every other state is asked again.
+JUDGED_ANSWERS: Final = frozenset({"ok", "truncated", "refused"})
+_FAILED: Final = frozenset({"empty", "filtered", "timeout", "transport", "rate_limited", "rejected", "budget"})
+STATES: Final = {
+    "answer": JUDGED_ANSWERS | _FAILED | {"missing"},
+    "judge": frozenset({"ok", "invalid_reply", "truncated", "refused"}) | _FAILED,
+}
+NO_USAGE: Final[dict[str, int | None]] = {"input": None, "cached": None, "output": None, "reasoning": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call and its reply; the fields of a journal's call line. Latency in ms, `at` the UTC time it ended."""
+
+    key: str
+    role: str
+    case_id: str
+    answer_repeat: int
+    state: str
+    text: str | None = None
+    reason: str | None = None
+    group: str | None = None
+    judge: int | None = None
+    repeat: int | None = None
+    reply: int = 1
+    finish_reason: str | None = None
+    usage: Mapping[str, int | None] = field(default_factory=lambda: dict(NO_USAGE))
+    model: str | None = None
+    fingerprint: str | None = None
+    sent: Mapping[str, Any] | None = None
+    attempts: int | None = None
+    latency_ms: float | None = None
+    at: str | None = None
+    reused_from: str | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether this reply is final: it is never asked for again."""
+        return self.state in JUDGED_ANSWERS if self.role == "answer" else self.state == "ok"
+
+
+# An answer line has none of these; formats.md 4.
+_JUDGE_ONLY: Final = ("group", "judge", "repeat")
+_CALL_FIELDS: Final = frozenset(Call.__slots__)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseHead:
+    """What a journal keeps of a case: enough to score it without the mirror. `index` is its place in dataset order."""
+
+    case_id: str
+    benchmark: str
+    grading_method: str
+    items: tuple[tuple[str, int | float], ...]
+    index: int
+
+
+@dataclass(slots=True)
+class JournalData:
+    """What a journal file holds: its first line, the cases in dataset order, adaptations, and calls in file order."""
+
+    header: dict[str, Any]
+    cases: tuple[CaseHead, ...]
+    adaptations: list[dict[str, Any]]
+    calls: list[Call]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """The run's identity as its first line holds it."""
+        identity: dict[str, Any] = self.header["identity"]
+        return identity
+
+
+def current_calls(calls: Iterable[Call]) -> dict[str, Call]:
+    """Return for each key the call that counts: a final one if there is any, else the latest; in order of first sight.
+
+    Later means later by `at`, then by place in the file, so that shuffled lines say the same.
+    """
+    current: dict[str, Call] = {}
+    for call in calls:
+        known = current.get(call.key)
+        if known is None or (call.done, call.at or "") >= (known.done, known.at or ""):
+            current[call.key] = call
+    return current
+
+
+def request_key(
+    *, endpoint: str, model: str, messages: Sequence[Mapping[str, str]], params: Mapping[str, Any], repeat: int
+) -> str:
+    """Return the name of a request as asked for, never as adapted (formats.md 4)."""
+    return sha256_json({"endpoint": endpoint, "model": model, "messages": messages, "params": params, "repeat": repeat})
+
+
+def call_line(call: Call) -> dict[str, Any]:
+    """Return a call as its journal line."""
+    # Field by field: dataclasses.asdict copies deeply and costs as much as the rest of a call.
+    line: dict[str, Any] = {"v": VERSION, "kind": "call"}
+    for name in Call.__slots__:
+        if call.role == "judge" or name not in _JUDGE_ONLY:
+            line[name] = getattr(call, name)
+    return line
+
+
+def case_heads(cases: Sequence[Case]) -> list[CaseHead]:
+    """Return what a journal keeps of cases given in dataset order."""
+    return [
+        CaseHead(
+            case_id=case.case_id,
+            benchmark=case.benchmark,
+            grading_method=case.grading_method,
+            items=tuple((item.item_id, item.points) for item in case.items),
+            index=index,
+        )
+        for index, case in enumerate(cases)
+    ]
+
+
+def case_line(head: CaseHead) -> dict[str, Any]:
+    """Return a case head as its journal line."""
+    return {"v": VERSION, "kind": "case", **{name: getattr(head, name) for name in CaseHead.__slots__}}
+
+
+def _encode(line: Mapping[str, Any]) -> bytes:
+    return json.dumps(line, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+
+
+class Journal:
+    """A journal opened for appending, under its lock.
+
+    Use as a context manager. `append` writes one line in one call; `sync` makes all lines so far durable and may run in
+    another thread.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Name the file; nothing is opened yet."""
+        self.path = path
+        self._lock = FileLock(f"{path}.lock", timeout=0)
+        self._fd = -1
+
+    def __enter__(self) -> Journal:
+        """Take the lock.
+
+        Raises:
+            BadInput: another process works on this file.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire()
+        except Timeout:
+            owner = _lock_owner(Path(self._lock.lock_file))
+            raise BadInput(
+                f"{self.path}: in use by another run{owner}; wait for it, or give another --output"
+            ) from None
+        Path(self._lock.lock_file).write_text(f"{os.getpid()}\n", encoding="ascii")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Sync, close and give the lock back."""
+        if self._fd >= 0:
+            os.fdatasync(self._fd)
+            os.close(self._fd)
+            self._fd = -1
+        self._lock.release()
+
+    def create(self, header: Mapping[str, Any], heads: Iterable[CaseHead]) -> None:
+        """Write a new journal's first line and case lines as a whole: a kill leaves all of them or no file."""
+        new = self.path.with_name(f"{self.path.name}.new")
+        lines = [{"v": VERSION, "kind": "run", **header}, *map(case_line, heads)]
+        with new.open("wb") as file:
+            file.write(b"".join(map(_encode, lines)))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self.path)
+        self._open()
+
+    def resume(self) -> JournalData:
+        """Mend a torn tail, read the file, and open it for appending; a file that is no journal is left as it is."""
+        _check_header(self.path, next(json_lines(self.path), (0, {}))[1])
+        mend_tail(self.path)
+        data = read_journal(self.path)
+        self._open()
+        return data
+
+    def _open(self) -> None:
+        self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
+
+    def append(self, line: Mapping[str, Any]) -> None:
+        """Write one line; it survives the death of this process when the call returns."""
+        data = _encode(line)
+        written = os.write(self._fd, data)
+        while written < len(data):  # a full disk or a signal may cut a write short
+            written += os.write(self._fd, data[written:])
+
+    def sync(self) -> None:
+        """Wait until every line so far is on the disk."""
+        os.fdatasync(self._fd)
+
+
+def _lock_owner(lock: Path) -> str:
+    try:
+        return f" (process {int(lock.read_text(encoding='ascii'))})"
+    except (OSError, ValueError):
+        return ""
+
+
+def mend_tail(path: Path) -> None:
+    """Give an unfinished last line its newline if it is whole, else move it to `<path>.torn`.
+
+    Only the bytes after the last newline are looked at; lines before it are never touched.
+    """
+    with path.open("r+b") as file:
+        tail = _tail(file.read())
+        if not tail:
+            return
+        try:
+            whole = isinstance(orjson.loads(tail), dict)
+        except orjson.JSONDecodeError:
+            whole = False
+        if whole:
+            file.write(b"\n")
+        else:
+            with path.with_name(f"{path.name}.torn").open("ab") as torn:
+                torn.write(tail + b"\n")
+            file.truncate(file.tell() - len(tail))
+
+
+def _tail(data: bytes) -> bytes:
+    return data[data.rfind(b"\n") + 1 :]
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield (1-based number, object) of each line, split on newline bytes only; an unfinished bad tail is left out.
+
+    Raises:
+        BadInput: a line that is no JSON object.
+    """
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            if number == len(lines):
+                return
+            raise BadInput(f"{path}:{number}: expected one JSON object, found: {error}; restore the line") from None
+        if not isinstance(value, dict):
+            raise BadInput(f"{path}:{number}: expected one JSON object, found {type(value).__name__}; restore the line")
+        yield number, value
+
+
+def read_journal(path: Path) -> JournalData:
+    """Return what a journal holds.
+
+    Raises:
+        BadInput: the file is missing, is no journal of this version, or holds a line that is none of its kinds.
+    """
+    if not path.is_file():
+        raise BadInput(f"{path}: expected a journal, found no such file; bedside-bench run writes one")
+    lines = json_lines(path)
+    _, header = next(lines, (0, {}))
+    _check_header(path, header)
+    heads: dict[str, CaseHead] = {}
+    data = JournalData(header=header, cases=(), adaptations=[], calls=[])
+    for number, line in lines:
+        try:
+            _take(line, heads, data)
+        except ValueError as error:
+            raise BadInput(f"{path}:{number}: expected a case, adapt or call line, found {error}") from None
+    data.cases = tuple(sorted(heads.values(), key=lambda head: head.index))
+    return data
+
+
+def _check_header(path: Path, header: dict[str, Any]) -> None:
+    if header.get("kind") != "run" or header.get("v") != VERSION:
+        raise BadInput(f"{path}:1: expected the first line of a journal (kind run, v {VERSION}), found another")
+    found = sha256_json(header.get("identity"))
+    if found != header.get("identity_sha256"):
+        named = header.get("identity_sha256")
+        raise BadInput(f"{path}:1: expected identity_sha256 {named}, found {found} for its identity; restore the line")
+    try:
+        check_header(header)
+    except ValueError as error:
+        raise BadInput(f"{path}:1: expected the identity of a run, found {error}; restore the line") from None
+
+
+def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData) -> None:
+    kind = line.get("kind")
+    if kind == "call":
+        check_call(line)
+        call = Call(**{name: value for name, value in line.items() if name in _CALL_FIELDS})
+        _check_call(call, n_judges=len(data.identity["judges"]))
+        data.calls.append(call if call.usage else replace(call, usage=NO_USAGE))
+    elif kind == "case":
+        check_case(line)
+        items = tuple((id_, points) for id_, points in line["items"])
+        index = line.get("index", len(heads))
+        head = CaseHead(line["case_id"], line["benchmark"], line["grading_method"], items, index)
+        if heads.setdefault(head.case_id, head) != head:
+            raise ValueError(f"case {head.case_id} twice with different contents")
+    elif kind == "adapt":
+        check_members(line, ADAPT)
+        data.adaptations.append(line)
+    else:
+        raise ValueError(f"kind {kind!r}")
+
+
+def _check_call(call: Call, *, n_judges: int) -> None:
+    """Refuse a call line whose state or text no call could have: it would be counted as something it is not."""
+    if call.state not in STATES.get(call.role, ()):
+        raise ValueError(f"state {call.state!r} of role {call.role!r}")
+    if call.done and call.text is None:
+        raise ValueError(f"text {call.text!r} in state {call.state}")
+    if not 0 <= (call.judge or 0) < n_judges:
+        raise ValueError(f"judge {call.judge} of {n_judges}")

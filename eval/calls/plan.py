@@ -1,0 +1,219 @@
+"""What a run will ask: every request by name, message and parameter, before anything is sent.
+
+In: cases and choices. Out: the requests of a case, and the identity of the run they make. `run` sends them, `estimate`
+counts them. A unit is one call: (case, item group, judge, repeat).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bedside_bench import sha256_json
+from eval.calls.answers import GivenAnswers
+from eval.calls.builtin import ENDPOINT as BUILTIN_ENDPOINT
+from eval.calls.builtin import PREFIX as BUILTIN_PREFIX
+from eval.calls.endpoint import Endpoint
+from eval.calls.journal import CaseHead, case_heads, request_key
+from eval.cases import Case, CaseSet, Item
+from eval.judging.identity import SUITE, protocol_id, semantics_sha256
+from eval.judging.protocol import (
+    ANSWER_TEMPERATURE,
+    JUDGE_BASE_TOKENS,
+    JUDGE_MIN_TOKENS,
+    JUDGE_TEMPERATURE,
+    JUDGE_TOKENS_PER_ITEM,
+    Message,
+    Prompts,
+    answer_messages,
+    answer_params,
+    asked_ids,
+    judge_messages,
+    judge_params,
+    text_sha256,
+)
+
+WHOLE_CASE: Final = "*"
+_JUDGE_TOKENS_RULE: Final = f"max({JUDGE_MIN_TOKENS}, {JUDGE_BASE_TOKENS} + {JUDGE_TOKENS_PER_ITEM} x items)"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model by the name it is asked for under, and where it is; a builtin has no endpoint."""
+
+    name: str
+    endpoint: Endpoint | None = None
+
+    @property
+    def builtin(self) -> bool:
+        """Whether it is one of our stand-ins that need no network."""
+        return self.name.startswith(BUILTIN_PREFIX)
+
+    @property
+    def endpoint_name(self) -> str:
+        """The endpoint as it is recorded: no user, password or query."""
+        return self.endpoint.name if self.endpoint else BUILTIN_ENDPOINT
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How replies are asked for and read: the texts, the judge's reply form, the jury and the temperatures."""
+
+    prompts: Prompts
+    judge_format: str = "json_object"
+    id_style: str = "full"
+    grouping: str = "case"
+    repeats: int = 1
+    answer_temperature: float | None = ANSWER_TEMPERATURE
+    judge_temperature: float | None = JUDGE_TEMPERATURE
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of a call: transport tries, judge replies a unit, seconds a try and seconds with all waits."""
+
+    max_attempts: int = 6
+    judge_replies: int = 3
+    timeout_s: float = 300.0
+    deadline_s: float = 1800.0
+
+
+STANDARD_LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call to make: its key, what it is about, what to send. Items, ids and answer are the judge's."""
+
+    key: str
+    role: str
+    case: Case
+    model: Model
+    messages: tuple[Message, ...] = ()
+    params: Mapping[str, Any] = field(default_factory=dict)
+    group: str | None = None
+    judge: int | None = None
+    repeat: int | None = None
+    items: tuple[Item, ...] = ()
+    ids: tuple[str, ...] = ()
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run before it starts: the data, the selected cases in dataset order, the models, and how they are asked."""
+
+    data: CaseSet
+    cases: tuple[Case, ...]
+    selection: Mapping[str, Any]
+    answer: Model
+    judge: Model
+    reading: Reading
+    reasoning_effort: str | None = None
+    given: GivenAnswers | None = None
+    limits: Limits = STANDARD_LIMITS
+
+    @property
+    def answer_source(self) -> str:
+        """Where answers come from: model, file or policy."""
+        return "file" if self.given else "policy" if self.answer.builtin else "model"
+
+    def answer_request(self, case: Case, *, repeat: int = 0) -> Request:
+        """Return the request for a case's answer."""
+        if self.answer_source != "model":
+            by = {"sha256": self.given.file_sha256} if self.given else {"policy": self.answer.name}
+            key = sha256_json({"source": self.answer_source, **by, "case_id": case.case_id, "repeat": repeat})
+            return Request(key=key, role="answer", case=case, model=self.answer)
+        messages = answer_messages(case, prompts=self.reading.prompts)
+        params = self.answer_params()
+        key = request_key(
+            endpoint=self.answer.endpoint_name, model=self.answer.name, messages=messages, params=params, repeat=repeat
+        )
+        return Request(key=key, role="answer", case=case, model=self.answer, messages=tuple(messages), params=params)
+
+    def judge_request(self, case: Case, answer: str, *, judge: int = 0, repeat: int = 0) -> Request:
+        """Return the request for a judge's decisions on all items of a case."""
+        ids = asked_ids(case.items, id_style=self.reading.id_style)
+        messages = judge_messages(case, answer, items=case.items, ids=ids, prompts=self.reading.prompts)
+        params = judge_params(ids, judge_format=self.reading.judge_format, temperature=self.reading.judge_temperature)
+        key = request_key(
+            endpoint=self.judge.endpoint_name, model=self.judge.name, messages=messages, params=params, repeat=repeat
+        )
+        return Request(
+            key=key,
+            role="judge",
+            case=case,
+            model=self.judge,
+            messages=tuple(messages),
+            params=params,
+            group=WHOLE_CASE,
+            judge=judge,
+            repeat=repeat,
+            items=case.items,
+            ids=ids,
+            answer=answer,
+        )
+
+    def answer_params(self) -> dict[str, Any]:
+        """Return the answer call's parameters as requested; none where no model is asked."""
+        if self.answer_source != "model":
+            return {}
+        return answer_params(temperature=self.reading.answer_temperature, reasoning_effort=self.reasoning_effort)
+
+    def heads(self) -> list[CaseHead]:
+        """Return the journal's case heads, in dataset order."""
+        return case_heads(self.cases)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the identity of the run (formats.md 4): all that can move a result, and every non-default limit."""
+        identity = {
+            "suite": SUITE,
+            "config": "all",
+            "dataset_sha256": self.data.dataset_sha256,
+            "n_cases": len(self.data.cases),
+            "selection": dict(self.selection),
+            "answer": self._answer_identity(),
+            "judges": [self._judge_identity()],
+            "grouping": self.reading.grouping,
+            "repeats": self.reading.repeats,
+        }
+        named = {"protocol": protocol_id(identity), "semantics_sha256": semantics_sha256(identity)}
+        standard = standard_limits(self.reasoning_effort)
+        changed = {
+            name: getattr(self.limits, name)
+            for name in Limits.__slots__
+            if getattr(self.limits, name) != getattr(standard, name)
+        }
+        return identity | named | ({"limits": changed} if changed else {})
+
+    def _answer_identity(self) -> dict[str, Any]:
+        asked = self.answer_source == "model"
+        return {
+            "source": self.answer_source,
+            "model": self.answer.name,
+            "endpoint": self.answer.endpoint_name if asked else None,
+            "params": self.answer_params(),
+            "system_sha256": text_sha256(self.reading.prompts.answer_system) if asked else None,
+            "file_sha256": self.given.file_sha256 if self.given else None,
+        }
+
+    def _judge_identity(self) -> dict[str, Any]:
+        params: dict[str, Any] = {"max_completion_tokens": _JUDGE_TOKENS_RULE}
+        if self.reading.judge_temperature is not None:
+            params["temperature"] = self.reading.judge_temperature
+        return {
+            "model": self.judge.name,
+            "endpoint": self.judge.endpoint_name,
+            "params": {} if self.judge.builtin else params,
+            "vendor": None,
+            "system_sha256": text_sha256(self.reading.prompts.judge_system),
+            "template_sha256": self.reading.prompts.template_sha256,
+            "format": self.reading.judge_format,
+            "id_style": self.reading.id_style,
+        }
+
+
+def standard_limits(reasoning_effort: str | None) -> Limits:
+    """Return the default bounds: 300 s a try, or 600 s where the answer model is asked to reason."""
+    return Limits(timeout_s=600.0) if reasoning_effort else STANDARD_LIMITS

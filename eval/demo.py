@@ -1,0 +1,101 @@
+"""The walk on the shipped samples, offline: check, build, four policy runs, floors and ceilings, results, verify.
+
+In: an empty folder, or that of an earlier demo. Out: its files, and each step as it is done, for whoever shows it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from builder.errors import BadInput
+from builder.mirror import build_mirror, verify_mirror
+from builder.sources import installed_data, open_source
+from builder.validate import check_tree
+from eval.calls.builtin import POLICIES, PREFIX, VERBATIM_JUDGE
+from eval.calls.choices import Choices, make_plan
+from eval.calls.plan import Model
+from eval.calls.run import run_plan
+from eval.judging.identity import BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED
+from eval.numbers.readers import read_run, summarise_run
+from eval.numbers.summary import dumps_summary
+from eval.results.folder import current_summary, write_results
+from eval.results.verify import verify_run
+from eval.showing.report import side_by_side
+
+_CONCURRENCY: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One finished step: what was done, what came out, and where it is."""
+
+    title: str
+    text: str
+    where: Path | None = None
+
+
+def demo(out: Path, *, now: Callable[[], str], software: Mapping[str, str]) -> Iterator[Step]:
+    """Walk through the product on the shipped cases and yield each step when it is done.
+
+    Raises:
+        BadInput: a step found what it must not find; the demo's own files were changed.
+    """
+    mirror = out / "mirror"
+    report = check_tree(open_source(installed_data()))
+    if not report.ok:
+        raise BadInput(f"{installed_data()}: the shipped cases do not pass their own check; reinstall the package")
+    yield Step("check", f"{report.n_cases} cases, {report.n_items} rubric items, no error", installed_data())
+    built = build_mirror(open_source(installed_data()), mirror)
+    yield Step("build", f"dataset_sha256 {built.dataset_sha256}", mirror)
+    summaries = {}
+    for policy in POLICIES:
+        name = policy.removeprefix(PREFIX)
+        summaries[name] = _run(policy, mirror, out / f"{name}.jsonl", now=now, software=software)
+        yield Step("run", f"{policy}, judged by {VERBATIM_JUDGE}", out / f"{name}.jsonl")
+    yield Step("scores", f"{side_by_side(summaries)}\n\n{_READING}")
+    results = out / "results"
+    for name in summaries:
+        journal = out / f"{name}.jsonl"
+        write_results(journal, results, summary_bytes=current_summary(journal, software=software))
+    yield Step("results", f"{len(summaries)} runs in one versioned dataset", results)
+    for folder, found in ((mirror, verify_mirror(mirror).findings), (results, verify_run(results).findings)):
+        if found:
+            raise BadInput(f"{folder}: {found[0].line()}")
+        yield Step("verify", "every digest, score, interval and summary value recomputed: all equal", folder)
+
+
+def _ignore(*_: object) -> None:
+    """Show nothing of a run's steps: the demo shows whole steps."""
+
+
+_READING: Final = (
+    "Floors and ceilings, not models: each answer is a fixed text, an item matches\n"
+    "iff it stands in the answer word for word. Mean and 95% bootstrap interval of\n"
+    "5 cases a panel."
+)
+
+
+def _run(
+    policy: str, mirror: Path, output: Path, *, now: Callable[[], str], software: Mapping[str, str]
+) -> dict[str, object]:
+    plan = make_plan(Choices(mirror=mirror, answer=Model(policy), judge=Model(VERBATIM_JUDGE)))
+    asyncio.run(
+        run_plan(
+            plan,
+            output,
+            concurrency=_CONCURRENCY,
+            header={"software": dict(software)},
+            now=now,
+            on_start=_ignore,
+            on_progress=_ignore,
+        )
+    )
+    summary = summarise_run(
+        read_run(output), dialect="spec", samples=BOOTSTRAP_SAMPLES, seed=BOOTSTRAP_SEED, software=software
+    )
+    output.with_suffix(".summary.json").write_text(dumps_summary(summary), encoding="utf-8")
+    return summary

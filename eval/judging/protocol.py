@@ -1,0 +1,134 @@
+"""The words that models read, and the parameters they are sent with: frozen, hashed, quoted from the protocol.
+
+In: a case, an answer. Out: messages and parameters of the answer call and of the judge call. The prompt texts are files
+of their own beside this module (`prompts/*.txt`, Doximity's, see NOTICE); change one there and the run says so: its
+protocol id then carries the digest of its semantics.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from eval.cases import Case, Item
+
+PROTOCOL: Final = "bedside-bench-grading-v1"
+REFERENCE_JUDGE: Final = "gpt-5.6-sol"
+
+# Spec section 4: parameter values are the protocol's.
+ANSWER_MAX_TOKENS: Final = 32_000
+ANSWER_TEMPERATURE: Final = 1
+JUDGE_TEMPERATURE: Final = 0
+JUDGE_MIN_TOKENS: Final = 5_000
+JUDGE_BASE_TOKENS: Final = 1_000
+JUDGE_TOKENS_PER_ITEM: Final = 80
+
+JUDGE_FORMATS: Final = ("json_schema", "json_object", "none")
+ID_STYLES: Final = ("full", "short")
+
+Message = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The texts of a run: both system texts, the judge's user message and its item line, with `<<name>>` places."""
+
+    answer_system: str
+    judge_system: str
+    judge_user: str
+    judge_item: str
+
+    @property
+    def template_sha256(self) -> str:
+        """The digest of the judge message's form: its template, a blank line, its item line."""
+        return text_sha256(f"{self.judge_user}\n\n{self.judge_item}")
+
+
+def text_sha256(text: str) -> str:
+    """Return the SHA-256 hex of a text's UTF-8 bytes."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def protocol_prompts() -> Prompts:
+    """Return the protocol's own texts, to the byte."""
+    folder = files("eval.judging") / "prompts"
+    names = ("answer_system", "judge_system", "judge_user", "judge_item")
+    return Prompts(*((folder / f"{name}.txt").read_bytes().decode() for name in names))
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Return the template with each `<<name>>` replaced once: a value that itself holds `<<...>>` stays as it is."""
+    return re.sub(r"<<(\w+)>>", lambda place: values[place.group(1)], template)
+
+
+def asked_ids(items: Sequence[Item], *, id_style: str = "full") -> tuple[str, ...]:
+    """Return the ids that the judge is shown, in file order: the items' own, or `item_<index>` in short style."""
+    if id_style == "short":
+        return tuple(f"item_{index}" for index in range(len(items)))
+    return tuple(item.item_id for item in items)
+
+
+def answer_messages(case: Case, *, prompts: Prompts) -> list[Message]:
+    """Return the answer call's messages: the system text and the conversation unchanged."""
+    turns = [{"role": role, "content": content} for role, content in case.conversation]
+    return [{"role": "system", "content": prompts.answer_system}, *turns]
+
+
+def judge_messages(
+    case: Case, answer: str, *, items: Sequence[Item], ids: Sequence[str], prompts: Prompts
+) -> list[Message]:
+    """Return the judge call's messages for the items that one call asks about; points print in Python's `+g` form."""
+    lines = [
+        fill(prompts.judge_item, {"item_id": id_, "points": format(item.points, "+g"), "text": item.text})
+        for id_, item in zip(ids, items, strict=True)
+    ]
+    user = fill(prompts.judge_user, {"prompt": case.prompt, "answer": answer, "items": "\n".join(lines)})
+    return [{"role": "system", "content": prompts.judge_system}, {"role": "user", "content": user}]
+
+
+def answer_params(*, temperature: float | None, reasoning_effort: str | None) -> dict[str, Any]:
+    """Return the answer call's parameters as requested."""
+    params: dict[str, Any] = {"max_completion_tokens": ANSWER_MAX_TOKENS}
+    if reasoning_effort is not None:
+        params["reasoning_effort"] = reasoning_effort
+    if temperature is not None:
+        params["temperature"] = temperature
+    return params
+
+
+def judge_params(
+    ids: Sequence[str], *, judge_format: str, temperature: float | None = JUDGE_TEMPERATURE
+) -> dict[str, Any]:
+    """Return the judge call's parameters as requested, for the ids that the call asks about."""
+    tokens = max(JUDGE_MIN_TOKENS, JUDGE_BASE_TOKENS + JUDGE_TOKENS_PER_ITEM * len(ids))
+    params: dict[str, Any] = {"max_completion_tokens": tokens}
+    if judge_format == "json_object":
+        params["response_format"] = {"type": "json_object"}
+    elif judge_format == "json_schema":
+        params["response_format"] = {"type": "json_schema", "json_schema": _decisions_schema(ids)}
+    if temperature is not None:
+        params["temperature"] = temperature
+    return params
+
+
+def _decisions_schema(ids: Sequence[str]) -> dict[str, Any]:
+    decision = {
+        "type": "object",
+        "properties": {"item_id": {"type": "string", "enum": list(ids)}, "matched": {"type": "boolean"}},
+        "required": ["item_id", "matched"],
+        "additionalProperties": False,
+    }
+    decisions = {"type": "array", "items": decision, "minItems": len(ids), "maxItems": len(ids)}
+    schema = {
+        "type": "object",
+        "properties": {"decisions": decisions},
+        "required": ["decisions"],
+        "additionalProperties": False,
+    }
+    return {"name": "decisions", "strict": True, "schema": schema}

@@ -1,0 +1,1 @@
+"""Decisions -> case scores -> panel results with intervals -> the summary of a run."""

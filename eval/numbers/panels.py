@@ -1,0 +1,194 @@
+"""A run's graded cases -> case scores -> panel results -> the overall result.
+
+In: a `RunData` and a dialect. Out: every selected case with its score or the bounds of what it could still get, every
+panel with mean, interval and bounds, and the macro-average. A case without decisions has no score: it leaves the mean,
+is counted, and widens the bounds. Not done here: the summary's keys (`summary`), its sentences (`notices`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from bedside_bench import PANEL_IDS
+from builder.errors import BadInput
+from eval.judging.graded import GradedCase, RunData
+from eval.numbers.bootstrap import SAMPLES, SEED, Interval, overall_interval, panel_interval, upstream_intervals
+from eval.numbers.scoring import SPEC, Bounds, CaseScore, score_bounds, score_case
+
+Z95: Final = 1.959963984540054
+"""The standard normal's 97.5th percentile."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredCase:
+    """A selected case with its score, None while it is ungraded, and the bounds of what it is or could be."""
+
+    case: GradedCase
+    score: CaseScore | None
+    bounds: Bounds
+
+    @property
+    def value(self) -> float | None:
+        """The case score in [0, 1]; None if ungraded, or if the dialect does not score the rubric."""
+        return None if self.score is None else self.score.score
+
+    @property
+    def failed(self) -> bool:
+        """Whether the case was attempted and has no score."""
+        return self.case.state == "failed" or (self.score is not None and self.value is None)
+
+    @property
+    def pending(self) -> bool:
+        """Whether the case was not finished yet."""
+        return self.case.state == "pending"
+
+
+@dataclass(frozen=True, slots=True)
+class PanelResult:
+    """One selected panel: its cases in dataset order, and the interval of its mean."""
+
+    panel: str
+    cases: tuple[ScoredCase, ...]
+    interval: Interval | None
+
+    @property
+    def graded(self) -> tuple[CaseScore, ...]:
+        """The scores that count."""
+        return tuple(case.score for case in self.cases if case.score is not None and case.value is not None)
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """The graded cases' scores in dataset order."""
+        return known(case.value for case in self.cases)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean over graded cases; None without one."""
+        return mean_of(self.scores)
+
+    @property
+    def bounds(self) -> Bounds:
+        """The mean over all selected cases, at the worst and at the best."""
+        worst = mean_of(known(case.bounds.worst for case in self.cases))
+        return Bounds(worst, mean_of(known(case.bounds.best for case in self.cases)))
+
+
+@dataclass(frozen=True, slots=True)
+class Overall:
+    """The macro-average of panel means, its interval and bounds; `reason` says why the mean is None."""
+
+    mean: float | None
+    interval: Interval | None
+    bounds: Bounds
+    reason: str | None
+
+
+def score_cases(run: RunData, *, dialect: str = SPEC) -> tuple[ScoredCase, ...]:
+    """Score every selected case of a run, in its order.
+
+    Raises:
+        BadInput: a rubric does not fit its grading method in this dialect, or a case comes twice.
+    """
+    if len({case.case_id for case in run.cases}) != len(run.cases):
+        raise BadInput("summary: expected one answer a case, found several; score one answer repeat at a time")
+    return tuple(_score(case, dialect) for case in run.cases)
+
+
+def _score(case: GradedCase, dialect: str) -> ScoredCase:
+    # Upstream files do not say which items a failed case has: then nothing narrows the score.
+    if case.matched is None and not case.points:
+        return ScoredCase(case, None, Bounds(0.0, 1.0))
+    try:
+        if case.matched is None:
+            missing = [None] * len(case.points)
+            return ScoredCase(case, None, score_bounds(case.grading_method, case.points, missing, dialect=dialect))
+        score = score_case(case.grading_method, case.points, case.matched, dialect=dialect)
+    except (ValueError, OverflowError) as error:
+        raise BadInput(f"case {case.case_id} ({case.benchmark}): {error}; check the data it was judged on") from error
+    return ScoredCase(case, score, Bounds(score.score, score.score))
+
+
+def score_panels(
+    run: RunData, *, dialect: str = SPEC, samples: int = SAMPLES, seed: int = SEED
+) -> tuple[tuple[PanelResult, ...], Overall]:
+    """Return the selected panels (registry order; by name in the upstream dialects) and the overall result.
+
+    Raises:
+        BadInput: as `score_cases`.
+    """
+    scored = score_cases(run, dialect=dialect)
+    panels: dict[str, list[ScoredCase]] = {}
+    for case in scored:
+        panels.setdefault(case.case.benchmark, []).append(case)
+    if dialect == SPEC:
+        results = tuple(_panel(name, panels[name], samples, seed) for name in _registry_order(panels))
+        return results, _overall(results, samples, seed)
+    graded = {panel: list(scores) for panel, scores in _file_order_scores(run, scored).items()}
+    intervals = upstream_intervals(graded, samples=samples, seed=seed)
+    results = tuple(PanelResult(name, tuple(panels[name]), intervals.panels.get(name)) for name in sorted(panels))
+    return results, _upstream_overall(results, intervals.overall)
+
+
+def _registry_order(panels: Iterable[str]) -> list[str]:
+    """Sort panels of the registry first, in its order, and any others after them as they come."""
+    return sorted(panels, key=lambda panel: PANEL_IDS.index(panel) if panel in PANEL_IDS else len(PANEL_IDS))
+
+
+def _panel(name: str, cases: Sequence[ScoredCase], samples: int, seed: int) -> PanelResult:
+    scores = known(case.value for case in cases)
+    return PanelResult(name, tuple(cases), panel_interval(scores, samples=samples, seed=seed))
+
+
+def _file_order_scores(run: RunData, scored: Sequence[ScoredCase]) -> dict[str, list[float]]:
+    """Return each panel's scores in file order: upstream's intervals depend on it."""
+    if sorted(run.file_order) != [index for index, case in enumerate(scored) if case.score is not None]:
+        raise ValueError("file_order: expected the index of every graded case once")
+    scores: dict[str, list[float]] = {}
+    for index in run.file_order:
+        value = scored[index].value
+        if value is not None:
+            scores.setdefault(scored[index].case.benchmark, []).append(value)
+    return scores
+
+
+def _overall(panels: Sequence[PanelResult], samples: int, seed: int) -> Overall:
+    empty = [panel.panel for panel in panels if not panel.graded]
+    if empty or not panels:
+        reason = f"no graded case in: {', '.join(empty)}" if empty else "no case is selected"
+        return Overall(None, None, _overall_bounds(panels), reason)
+    interval = overall_interval([panel.scores for panel in panels], samples=samples, seed=seed)
+    return Overall(mean_of(known(panel.mean for panel in panels)), interval, _overall_bounds(panels), None)
+
+
+def _upstream_overall(panels: Sequence[PanelResult], interval: Interval | None) -> Overall:
+    mean = mean_of(known(panel.mean for panel in panels))
+    return Overall(mean, interval, _overall_bounds(panels), "no graded case" if mean is None else None)
+
+
+def _overall_bounds(panels: Sequence[PanelResult]) -> Bounds:
+    bounds = [panel.bounds for panel in panels]
+    return Bounds(mean_of(known(b.worst for b in bounds)), mean_of(known(b.best for b in bounds)))
+
+
+def wilson95(scores: Sequence[float]) -> Interval | None:
+    """Return Wilson's 95% interval for a panel whose cases all scored 0 or all scored 1, else None.
+
+    There the bootstrap has zero width and reads as certainty. With all n alike Wilson's interval is z^2/(n + z^2) wide.
+    """
+    if not scores or min(scores) != max(scores) or scores[0] not in (0.0, 1.0):
+        return None
+    share = Z95**2 / (len(scores) + Z95**2)
+    return Interval(0.0, share) if scores[0] == 0.0 else Interval(1.0 - share, 1.0)
+
+
+def known(values: Iterable[float | None]) -> tuple[float, ...]:
+    """Return the values that are not None, in order: a mean over them shows its n."""
+    return tuple(value for value in values if value is not None)
+
+
+def mean_of(values: Sequence[float]) -> float | None:
+    """Return the exactly rounded mean, whatever the order; None of nothing."""
+    return fmean(values) if values else None

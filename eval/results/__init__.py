@@ -1,0 +1,1 @@
+"""A run as a folder of a results dataset, and its recomputation from the decisions alone."""

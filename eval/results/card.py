@@ -1,0 +1,141 @@
+"""The card of a results folder, and what else stands at its root: made from the runs in it, and checked against them.
+
+In: a results folder. Out: the text of its README.md, or findings. The card lists every run but counts no rows: others
+may add runs at the same time. What people write below its last generated line is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from builder.card import UNKNOWN_LICENSE, CardConfig, CardSplit, render_results_card
+from builder.digests import HUB_FILES, HUB_FOLDERS
+from builder.errors import BadInput
+from builder.folder import Finding, read_digests
+from builder.footers import CARD, check_card
+from builder.frontmatter import read_front_matter
+from builder.licence import LEGAL_PREFIXES
+from eval.numbers.notices import BUILTIN, NOT_COMPARABLE, WIDER
+from eval.results.tables import SCHEMAS
+
+RUNS: Final = "runs"
+SPLIT: Final = "train"
+"""The one split of every config: what a single split is called on the Hub."""
+CONFIGS: Final = {"runs": "run", "scores": "scores", "decisions": "decisions", "answers": "answers"}
+"""Config -> table: `runs/*/<table>.parquet`."""
+END: Final = "<!-- the part above is generated anew with every run; what stands below this line is kept -->"
+
+_SIZE: Final = re.compile(r"n = [\w ]+ per panel")
+_RUN_LINE: Final = re.compile(r"^\| (\d{4}-\d\d-\d\d-\S+-[0-9a-f]{8}) \|", re.MULTILINE)
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """Return the folders of the runs in a results folder, by run_id."""
+    runs = folder / RUNS
+    found = runs.iterdir() if runs.is_dir() else ()
+    return sorted(path for path in found if path.is_dir() and not path.name.startswith("."))
+
+
+def results_card(folder: Path, *, old: str | None) -> str:
+    """Return the README.md of a results folder from the runs in it.
+
+    Args:
+        old: the README.md that is there; what stands below its generated part is kept.
+
+    Raises:
+        BadInput: a run cannot be read, or the runs' data have different licences: a card states one.
+    """
+    rows = [_run_row(run) for run in run_folders(folder)]
+    configs = [
+        CardConfig(name, SCHEMAS[table], (CardSplit(SPLIT, (f"{RUNS}/*/{table}.parquet",)),), default=name == "runs")
+        for name, table in CONFIGS.items()
+    ]
+    text = render_results_card(rows, configs, license_id=shared_license(folder), notices=_notices(rows))
+    below = old.partition(END)[2] if old else "\n"
+    return f"{text.rstrip()}\n\n{END}{below}"
+
+
+def _run_row(run: Path) -> dict[str, Any]:
+    try:
+        (row,) = pq.read_table(run / "run.parquet", partitioning=None).to_pylist()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise BadInput(f"{run / 'run.parquet'}: expected one row, found: {str(error).splitlines()[0]}") from None
+    return dict(row)
+
+
+def _notices(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what a reader of the table must know of some or all of the runs."""
+    said = list(dict.fromkeys(notice for row in rows for notice in json.loads(row["summary_json"])["notices"]))
+    shown = [notice for notice in said if _SIZE.match(notice) or notice in (WIDER, NOT_COMPARABLE)]
+    with_texts = sum(row["with_texts"] for row in rows)
+    if any(str(row["answer_model"]).startswith(BUILTIN) for row in rows):
+        shown.append("runs whose answer model begins with builtin: are fixed answers, not models: floors and ceilings")
+    if any(model.startswith(BUILTIN) for row in rows for model in row["judge_models"]):
+        shown.append("decisions of a judge that begins with builtin: show the pipeline, not the quality of answers")
+    if with_texts:
+        shown.append(
+            f"{with_texts} of {len(rows)} runs hold the texts of the answers (answers.text); others their digests"
+        )
+    else:
+        shown.append("no prompt, rubric or answer text: items are named by id, answers by digest")
+    return shown
+
+
+def shared_license(folder: Path, *more: str | None) -> str:
+    """Return the one licence of the data that the runs in a folder were made on, `unknown` where none was stated.
+
+    Args:
+        more: the licences of runs that are to be added.
+
+    Raises:
+        BadInput: there are several.
+    """
+    found = [source_of(read_digests(run)).get("license") for run in run_folders(folder)]
+    stated = sorted({str(license_id or UNKNOWN_LICENSE) for license_id in (*found, *more)})
+    if len(stated) > 1:
+        raise BadInput(
+            f"{folder}: expected runs on data of one licence, found {', '.join(stated)}; use a folder for each"
+        )
+    return stated[0] if stated else UNKNOWN_LICENSE
+
+
+def source_of(digests: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the `source` of a run's digests; an empty one where it is no object."""
+    source = digests.get("source")
+    return source if isinstance(source, Mapping) else {}
+
+
+def stray_entries(folder: Path) -> Iterator[Finding]:
+    """Yield what does not belong at the root of a results folder or between its runs."""
+    hub = {*HUB_FILES, *(name.split("/")[0] for name in HUB_FOLDERS)}
+    for path in sorted(folder.iterdir()):
+        if path.name not in {CARD, RUNS, *hub} and not path.name.startswith(LEGAL_PREFIXES):
+            yield Finding(path.name, "stray", f"{CARD} and {RUNS}/ only", "a folder" if path.is_dir() else "a file")
+    for path in sorted((folder / RUNS).iterdir()) if (folder / RUNS).is_dir() else ():
+        if not path.is_dir() or path.name.startswith("."):
+            yield Finding(f"{RUNS}/{path.name}", "stray", "folders of runs only", "a file or hidden folder")
+
+
+def check_results_card(folder: Path) -> list[Finding]:
+    """Return where the card of a results folder disagrees with the runs in it."""
+    names = [run.name for run in run_folders(folder)]
+    expected = {name: {SPLIT: [f"{RUNS}/{run}/{table}.parquet" for run in names]} for name, table in CONFIGS.items()}
+    findings = check_card(folder, expected=expected, counted=False)
+    try:
+        text = (folder / CARD).read_bytes().decode()
+        stated, true = read_front_matter(text.encode()).get("license"), shared_license(folder)
+    except (BadInput, OSError, UnicodeDecodeError):
+        return findings  # named by check_card, or by the run's own digests
+    if stated != true:
+        findings.append(Finding(CARD, "license", true, str(stated)))
+    listed = _RUN_LINE.findall(text.partition(END)[0])
+    if sorted(listed) != names:
+        findings.append(Finding(CARD, "table of runs", ", ".join(names), ", ".join(listed) or "none"))
+    return findings

@@ -1,0 +1,308 @@
+"""The four tables of a run (formats.md 7): `run`, `scores`, `decisions` and `answers`, each typed to the column.
+
+In: a journal's replies, or what is read back from the tables themselves. Out: Arrow tables, `run_sha256` and `run_id`.
+Rows stand in dataset order, so that intervals can be computed again. A score, a verdict and every count follow from
+`decisions`; they stand in the other tables for readers and are checked, never trusted (`recompute`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from bedside_bench import sha256_json
+from eval.calls.journal import JUDGED_ANSWERS, Call, CaseHead
+from eval.judging.grading import Replies
+from eval.judging.protocol import text_sha256
+from eval.numbers.panels import ScoredCase
+
+Row: TypeAlias = dict[str, Any]
+
+PENDING: Final = "pending"
+"""State of an answer, and of a judge's decision, that was not asked for yet."""
+UNANSWERED: Final = "unanswered"
+"""State of a judge's decision where the answer failed: there is nothing to judge."""
+
+_TEXT, _COUNT, _NUMBER = pa.string(), pa.int64(), pa.float64()
+
+
+def _columns(kind: pa.DataType, names: str) -> list[tuple[str, pa.DataType]]:
+    return [(name, kind) for name in names.split()]
+
+
+_PANEL: Final = pa.struct(
+    [
+        *_columns(_TEXT, "panel"),
+        *_columns(_COUNT, "n n_expected"),
+        *_columns(_NUMBER, "mean ci_low ci_high worst best"),
+    ]
+)
+RUN_SCHEMA: Final = pa.schema(
+    [
+        *_columns(_TEXT, "run_id run_sha256 identity_sha256 semantics_sha256 dataset_sha256 content_sha256"),
+        *_columns(_TEXT, "cases_sha256 suite protocol dialect date answer_model answer_vendor"),
+        ("judge_models", pa.list_(_TEXT)),
+        *_columns(_COUNT, "repeats"),
+        *_columns(_TEXT, "grouping certificate data_repo data_revision"),
+        *_columns(_COUNT, "n_expected n_graded n_failed"),
+        *_columns(_NUMBER, "overall_mean overall_ci_low overall_ci_high overall_worst overall_best"),
+        ("panels", pa.list_(_PANEL)),
+        *_columns(_NUMBER, "answer_temperature judge_temperature"),
+        ("with_texts", pa.bool_()),
+        *_columns(_TEXT, "identity_json summary_json"),
+    ]
+)
+SCORES_SCHEMA: Final = pa.schema(
+    [
+        *_columns(_TEXT, "run_id case_id benchmark grading_method"),
+        *_columns(_COUNT, "answer_repeat"),
+        *_columns(_TEXT, "state"),
+        *_columns(_NUMBER, "score worst best raw_score recall precision"),
+        *_columns(_COUNT, "n_items n_matched negatives_judged negatives_matched severe_matched minus3_matched"),
+        ("flags", pa.list_(_TEXT)),
+    ]
+)
+DECISIONS_SCHEMA: Final = pa.schema(
+    [
+        *_columns(_TEXT, "run_id case_id benchmark item_id"),
+        *_columns(_COUNT, "item_index"),
+        *_columns(_NUMBER, "points"),
+        *_columns(_COUNT, "answer_repeat judge"),
+        *_columns(_TEXT, "judge_model"),
+        *_columns(_COUNT, "repeat"),
+        *_columns(_TEXT, "state"),
+        ("matched", pa.bool_()),
+        *_columns(_TEXT, "reply_sha256"),
+    ]
+)
+ANSWERS_SCHEMA: Final = pa.schema(
+    [
+        *_columns(_TEXT, "run_id case_id"),
+        *_columns(_COUNT, "answer_repeat"),
+        *_columns(_TEXT, "state answer_sha256"),
+        *_columns(_COUNT, "n_chars"),
+        *_columns(_TEXT, "finish_reason model_returned fingerprint"),
+        *_columns(_COUNT, "input_tokens cached_tokens output_tokens reasoning_tokens attempts"),
+        *_columns(_NUMBER, "latency_ms"),
+        *_columns(_TEXT, "text"),
+    ]
+)
+SCHEMAS: Final = {"run": RUN_SCHEMA, "scores": SCORES_SCHEMA, "decisions": DECISIONS_SCHEMA, "answers": ANSWERS_SCHEMA}
+
+KEYS: Final = {
+    "run": (),
+    "scores": ("case_id", "answer_repeat"),
+    "decisions": ("case_id", "answer_repeat", "item_index", "judge", "repeat"),
+    "answers": ("case_id", "answer_repeat"),
+}
+"""The columns that name a row of each table within one run; `run` has one row."""
+
+_OF_THE_SCORE: Final = (
+    "score",
+    "raw_score",
+    "recall",
+    "precision",
+    "n_matched",
+    "negatives_judged",
+    "negatives_matched",
+    "severe_matched",
+    "minus3_matched",
+)
+_SLUG_CHARS: Final = 48
+# What a server says of itself goes into a table only as a name: any other text of it could quote what it was sent.
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@+()\[\]-]{0,127}")
+
+
+def to_table(rows: Sequence[Row], table: str, *, run_id: str) -> pa.Table:
+    """Return rows as the named table, `run_id` put first; a value of another type than its column is an error."""
+    return pa.Table.from_pylist([{**row, "run_id": run_id} for row in rows], schema=SCHEMAS[table])
+
+
+def answer_rows(heads: Iterable[CaseHead], replies: Mapping[str, Replies], *, with_texts: bool) -> list[Row]:
+    """Return one row for each case's answer; texts only when asked for."""
+    return [_answer_row(head.case_id, replies[head.case_id].answers.get(0), with_texts=with_texts) for head in heads]
+
+
+def _answer_row(case_id: str, call: Call | None, *, with_texts: bool) -> Row:
+    if call is None:
+        return {**dict.fromkeys(ANSWERS_SCHEMA.names), "case_id": case_id, "answer_repeat": 0, "state": PENDING}
+    tokens = {f"{name}_tokens": call.usage.get(name) for name in ("input", "cached", "output", "reasoning")}
+    return {
+        "case_id": case_id,
+        "answer_repeat": call.answer_repeat,
+        "state": call.state,
+        "answer_sha256": _sha256(call.text),
+        "n_chars": None if call.text is None else len(call.text),
+        "finish_reason": _name(call.finish_reason),
+        "model_returned": _name(call.model),
+        "fingerprint": _name(call.fingerprint),
+        **tokens,
+        "attempts": call.attempts,
+        "latency_ms": call.latency_ms,
+        "text": call.text if with_texts else None,
+    }
+
+
+def _sha256(text: str | None) -> str | None:
+    return None if text is None else text_sha256(text)
+
+
+def _name(value: str | None) -> str | None:
+    return value if value is not None and _NAME.fullmatch(value) else None
+
+
+def decision_rows(
+    heads: Iterable[CaseHead], replies: Mapping[str, Replies], *, judge_models: Sequence[str], repeats: int
+) -> list[Row]:
+    """Return one row for each item and each judge reply that the run asks for, whether or not it has come.
+
+    `state` is that reply's (formats.md 5), `pending` before it came, `unanswered` where the answer failed.
+    """
+    return [
+        row
+        for head in heads
+        for judge, model in enumerate(judge_models)
+        for repeat in range(repeats)
+        for row in _reply_rows(head, replies[head.case_id], judge=judge, judge_model=model, repeat=repeat)
+    ]
+
+
+def _reply_rows(head: CaseHead, replies: Replies, **judge: Any) -> list[Row]:
+    reply = replies.judged.get((0, judge["judge"], judge["repeat"]))
+    if reply is None:
+        return item_rows(head, None, state=state_before(replies.answers.get(0)), reply_sha256=None, **judge)
+    return item_rows(head, reply.matched, state=reply.state, reply_sha256=_sha256(reply.call.text), **judge)
+
+
+def item_rows(head: CaseHead, matched: Sequence[bool | None] | None, **reply: object) -> list[Row]:
+    """Return the rows of one judge reply.
+
+    Args:
+        reply: judge, judge_model, repeat, state and reply_sha256, the same for all its items.
+    """
+    whole = {"case_id": head.case_id, "benchmark": head.benchmark, "answer_repeat": 0, **reply}
+    values = matched or [None] * len(head.items)
+    return [
+        {**whole, "item_index": index, "item_id": id_, "points": float(points), "matched": value}
+        for index, ((id_, points), value) in enumerate(zip(head.items, values, strict=True))
+    ]
+
+
+def state_before(answer: Call | None) -> str:
+    """Return the state of a decision that no judge was asked for yet."""
+    waiting = answer is None or (answer.state in JUDGED_ANSWERS and answer.text is not None)
+    return PENDING if waiting else UNANSWERED
+
+
+def score_rows(cases: Iterable[ScoredCase]) -> list[Row]:
+    """Return one row a case: its score, or without decisions only the bounds of what it could be."""
+    return [_score_row(case) for case in cases]
+
+
+def _score_row(scored: ScoredCase) -> Row:
+    case, score = scored.case, scored.score
+    # An answer that was cut or refused is judged as it stands; its row says so.
+    about = [f"answer-{case.answer_state}"] if score and case.answer_state in ("truncated", "refused") else []
+    return {
+        "case_id": case.case_id,
+        "benchmark": case.benchmark,
+        "grading_method": case.grading_method,
+        "answer_repeat": case.answer_repeat,
+        "state": case.state,
+        "worst": scored.bounds.worst,
+        "best": scored.bounds.best,
+        **{name: getattr(score, name, None) for name in _OF_THE_SCORE},
+        "n_items": len(case.item_ids),
+        "flags": [*about, *(score.flags if score else ())],
+    }
+
+
+def run_row(
+    identity: Mapping[str, Any], summary: Mapping[str, Any], *, case_ids: Iterable[str], **columns: object
+) -> Row:
+    """Return the row of the `run` table.
+
+    Args:
+        case_ids: the selected cases.
+        columns: run_sha256, date, with_texts, identity_json and summary_json.
+    """
+    low, high = summary["overall_ci95"] or (None, None)
+    return {
+        "identity_sha256": sha256_json(identity),
+        "semantics_sha256": summary["semantics_sha256"],
+        "dataset_sha256": identity["dataset_sha256"],
+        "content_sha256": summary["content_sha256"],
+        "cases_sha256": sha256_json(sorted(set(case_ids))),
+        **{name: identity[name] for name in ("suite", "protocol", "repeats", "grouping")},
+        "dialect": summary["dialect"],
+        "answer_model": identity["answer"]["model"],
+        "answer_vendor": identity["answer"].get("vendor"),
+        "judge_models": judge_models(identity),
+        "certificate": summary["certificate"],
+        "data_repo": summary["data"]["repo"],
+        "data_revision": summary["data"]["revision"],
+        **{name: summary[name] for name in ("n_expected", "n_graded", "n_failed", "overall_worst", "overall_best")},
+        "overall_mean": summary["overall_macro_mean"],
+        "overall_ci_low": low,
+        "overall_ci_high": high,
+        "panels": [_panel(panel, summary) for panel in summary["panels"]],
+        "answer_temperature": _float(summary["answer_temperature"]),
+        "judge_temperature": _float(summary["judge_temperature"]),
+        **columns,
+    }
+
+
+def _panel(panel: str, summary: Mapping[str, Any]) -> Row:
+    scores, about = summary["benchmarks"][panel], summary["panels"][panel]
+    low, high = scores["ci95"] or (None, None)
+    return {
+        "panel": panel,
+        "n": scores["n"],
+        "n_expected": about["n_expected"],
+        "mean": scores["mean"],
+        "ci_low": low,
+        "ci_high": high,
+        "worst": about["worst"],
+        "best": about["best"],
+    }
+
+
+def _float(value: float | None) -> float | None:
+    return None if value is None else float(value)
+
+
+def judge_models(identity: Mapping[str, Any]) -> list[str]:
+    """Return the judges' models in the identity's order."""
+    return [judge["model"] for judge in identity["judges"]]
+
+
+def run_sha256(identity_sha256: str, *, answers: Iterable[Row], decisions: Iterable[Row]) -> str:
+    """Return the digest of what was answered and decided (formats.md 6): free of line order, time and latency."""
+    answered = _sorted_lists(answers, key=("case_id", "answer_repeat"), values=("state", "answer_sha256"))
+    decided = _sorted_lists(
+        decisions, key=("case_id", "answer_repeat", "item_id", "judge", "repeat"), values=("matched",)
+    )
+    return sha256_json({"identity_sha256": identity_sha256, "answers": answered, "decisions": decided})
+
+
+def _sorted_lists(rows: Iterable[Row], *, key: Sequence[str], values: Sequence[str]) -> list[list[Any]]:
+    listed = [[row[name] for name in (*key, *values)] for row in rows]
+    return sorted(listed, key=lambda cells: tuple(cells[: len(key)]))
+
+
+def rubric_sha256(decisions: Iterable[Row]) -> str:
+    """Return the digest of the rubrics that were judged: sorted [case_id, item_id, points], each once.
+
+    Nothing else in a run's folder says what an unmatched item's points are.
+    """
+    items = {(row["case_id"], row["item_id"], row["points"]) for row in decisions}
+    return sha256_json(sorted(map(list, items)))
+
+
+def run_id(date: str, answer_model: str | None, digest: str) -> str:
+    """Return the name of a run: the UTC date of its first call, a slug of its answer model, 8 hex of `run_sha256`."""
+    slug = re.sub(r"[^a-z0-9._]+", "-", (answer_model or "unnamed").lower())[:_SLUG_CHARS]
+    return f"{date}-{slug}-{digest[:8]}"

@@ -1,0 +1,1 @@
+"""Tables and displays for people: nothing here decides a number."""
