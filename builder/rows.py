@@ -6,7 +6,6 @@ In: a mirror folder and the object of its `digests.json`. Out: findings. Files a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +37,7 @@ def check_rows(
         bad: files not to read; without all of them the digests of the whole cannot be told.
         brief: compute `dataset_sha256` alone. Where it is right, the digests of panels and content are too.
     """
-    # The long table is compared in Arrow, outside the interpreter's lock, while the next cases are made and hashed.
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        return _Rows(folder, digests, bad=bad, brief=brief, beside=beside, on_progress=on_progress).check()
+    return _Rows(folder, digests, bad=bad, brief=brief, on_progress=on_progress).check()
 
 
 class _Rows:
@@ -53,20 +50,17 @@ class _Rows:
         *,
         bad: set[str],
         brief: bool,
-        beside: Executor,
         on_progress: Progress | None,
     ) -> None:
         self._folder = folder
         self._digests = digests
         self._files = {name for name in digests["files"] if name not in bad}
         self._whole = not any(name.endswith(".parquet") for name in bad)
-        self._beside = beside
         self._on_progress = on_progress
         self._digest = DatasetDigest(with_panels=not brief)
         self._brief = brief
         self._contents: list[str] = []
         self._long = self._long_tables() if self._whole else {}
-        self._compared: list[Future[Finding | None]] = []
         self._findings: list[Finding] = []
 
     def check(self) -> list[Finding]:
@@ -77,11 +71,9 @@ class _Rows:
                 if name in self._files:
                     self._check_file(name, split, own)
         if self._whole:
-            self._compared += [self._beside.submit(long.check_end) for long in self._long.values()]
-        self._findings += [found for compared in self._compared if (found := compared.result()) is not None]
-        self._check_panels()
-        if self._whole:
+            self._findings += filter(None, (long.check_end() for long in self._long.values()))
             self._check_totals()
+        self._check_panels()
         return self._findings
 
     def _add(self, file: str, what: str, expected: object, found: object) -> None:
@@ -103,7 +95,7 @@ class _Rows:
 
     def _check_batch(self, batch: pa.RecordBatch, split: str, own: str) -> None:
         if self._whole and split in self._long:
-            self._compared.append(self._beside.submit(self._long[split].check, batch))
+            self._findings += filter(None, [self._long[split].check(batch)])
         cases = batch_cases(batch, own)
         self._digest.update(cases)
         if not self._brief:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import typer
@@ -20,10 +20,12 @@ from bedside_bench import __version__
 from builder import cli as builder_commands
 from builder.cli import known_panels, one_line_errors
 from builder.errors import BadInput
+from eval.numbers.defaults import DIALECTS, SAMPLES, SEED, SPEC
 
 if TYPE_CHECKING:
     from builder.digests import Verified
     from eval.calls.plan import Model, Plan
+    from eval.calls.run import Outcome
 
 app = typer.Typer(
     name="bedside-bench",
@@ -36,6 +38,18 @@ app = typer.Typer(
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 KEY_VARIABLES = ("OPENAI_ACCESS_TOKEN", "OPENAI_API_KEY")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+SHOWN_FAILURES = 5
+
+
+class Settings(NamedTuple):
+    """How decisions are turned into numbers."""
+
+    dialect: str = SPEC
+    samples: int = SAMPLES
+    seed: int = SEED
+
+
+STANDARD = Settings()
 
 
 def _version(value: bool) -> None:
@@ -108,18 +122,17 @@ def run(
     The same command goes on where a stopped run ended and never pays twice for what is finished.
     """
     if summarize_only:
-        _score(output, mirror=mirror, dialect="spec", samples=10_000, seed=42, as_json=False, write_to=None)
+        with one_line_errors():
+            summary = _summarise(output, mirror=mirror, settings=STANDARD)
+            _show(summary, as_json=False)
+            _keep_own(output, summary)
         return
     if mirror is None:
         raise typer.BadParameter("MIRROR is missing: give the folder that `bedside-bench build` wrote")
     if answer_model is None and answers is None:
         raise typer.BadParameter("give --answer-model, or --answers with a file of answers")
-    for name, value, allowed in (
-        ("--judge-format", judge_format, ("json_object", "json_schema", "none")),
-        ("--id-style", id_style, ("full", "short")),
-    ):
-        if value not in allowed:
-            raise typer.BadParameter(f"{name} {value!r} is not one of {', '.join(allowed)}")
+    _check_choice("--judge-format", judge_format, ("json_object", "json_schema", "none"))
+    _check_choice("--id-style", id_style, ("full", "short"))
     with one_line_errors():
         from eval.calls.choices import Choices, make_plan
         from eval.calls.plan import Limits, standard_limits
@@ -196,7 +209,7 @@ def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> No
 
     from rich.console import Console
 
-    from eval.calls.run import run_plan
+    from eval.calls.start import run_plan
     from eval.showing.progress import RunDisplay
 
     def started(judged: int, selected: int) -> None:
@@ -225,16 +238,19 @@ def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> No
     except KeyboardInterrupt:
         print(f"interrupted; what is finished is in {output}: repeat the command to go on", file=sys.stderr)
         raise typer.Exit(130) from None
-    summary = _score(output, mirror=None, dialect="spec", samples=10_000, seed=42, as_json=False, write_to=None)
-    _say_how_it_ended(summary, output, outcome.stopped)
+    summary = _summarise(output, mirror=None, settings=STANDARD)
+    _keep_own(output, summary)
+    _show(summary, as_json=False)
+    _say_how_it_ended(summary, output, outcome)
 
 
-def _say_how_it_ended(summary: Mapping[str, Any], output: Path, stopped: str | None) -> None:
-    if stopped:
-        print(f"error: the run stopped: {stopped}", file=sys.stderr)
-    for failed in summary["failed_cases"][:5]:
+def _say_how_it_ended(summary: Mapping[str, Any], output: Path, outcome: Outcome) -> None:
+    """Say what failed and why; exit 1 unless every selected case is graded."""
+    if outcome.stopped:
+        print(f"error: the run stopped: {outcome.stopped}", file=sys.stderr)
+    for failed in summary["failed_cases"][:SHOWN_FAILURES]:
         case, why = f"{failed['benchmark']}/{failed['case_id']}", f"{failed['role']} {failed['state']}"
-        print(f"ungraded: {case}: {why}: {failed['reason']}", file=sys.stderr)
+        print(f"ungraded: {case}: {why}: {outcome.reasons.get(failed['case_id'], failed['reason'])}", file=sys.stderr)
     if left := summary["n_expected"] - summary["n_graded"]:
         print(
             f"error: {left} of {summary['n_expected']} cases are ungraded (failed_cases in the summary names them); "
@@ -258,44 +274,63 @@ def software() -> dict[str, str]:
 def score(
     results: Annotated[Path, typer.Argument(metavar="X.jsonl", help="A journal, or another runner's result file.")],
     data: Annotated[Path | None, typer.Option(help="Mirror with the cases; minimal lines need it.")] = None,
-    dialect: Annotated[str, typer.Option(help="Scoring rule: spec, upstream or upstream-veto.")] = "spec",
-    samples: SamplesOption = 10_000,
-    seed: SeedOption = 42,
+    dialect: Annotated[str, typer.Option(help="Scoring rule: spec, upstream or upstream-veto.")] = SPEC,
+    samples: SamplesOption = SAMPLES,
+    seed: SeedOption = SEED,
     output: Annotated[Path | None, typer.Option(help="Write the summary as JSON here.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score the decisions of a result file: no network, nothing asked again."""
-    if dialect not in ("spec", "upstream", "upstream-veto"):
-        raise typer.BadParameter(f"--dialect {dialect!r} is not one of spec, upstream, upstream-veto")
+    _check_choice("--dialect", dialect, DIALECTS)
     with one_line_errors():
-        _score(results, mirror=data, dialect=dialect, samples=samples, seed=seed, as_json=as_json, write_to=output)
+        settings = Settings(dialect, samples, seed)
+        summary = _summarise(results, mirror=data, settings=settings)
+        _show(summary, as_json=as_json)
+        if settings == STANDARD:
+            _keep_own(results, summary)
+        if output is not None:
+            _write_summary(summary, output, results=results, settings=settings)
 
 
-def _score(
-    path: Path, *, mirror: Path | None, dialect: str, samples: int, seed: int, as_json: bool, write_to: Path | None
-) -> Mapping[str, Any]:
-    """Summarise a result file and print it; keep the run's own summary beside a journal up to date."""
-    from eval.numbers.readers import is_journal, read_run, summarise_run
+def _check_choice(option: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise typer.BadParameter(f"{option} {value!r} is not one of {', '.join(allowed)}")
+
+
+def _summarise(path: Path, *, mirror: Path | None, settings: Settings) -> Mapping[str, Any]:
+    from eval.numbers.readers import read_run, summarise_run
+
+    run = read_run(path, mirror=mirror)
+    return summarise_run(
+        run, dialect=settings.dialect, samples=settings.samples, seed=settings.seed, software=software()
+    )
+
+
+def _show(summary: Mapping[str, Any], *, as_json: bool) -> None:
     from eval.numbers.summary import dumps_summary
     from eval.showing.report import score_table
 
-    with one_line_errors():
-        summary = summarise_run(
-            read_run(path, mirror=mirror), dialect=dialect, samples=samples, seed=seed, software=software()
-        )
-        text = dumps_summary(summary)
-        own = path.with_suffix(".summary.json")
-        standard = dialect == "spec" and samples == 10_000 and seed == 42
-        if standard and is_journal(path):
-            _write_whole(own, text)
-        if write_to is not None:
-            if write_to.resolve() == path.resolve():
-                raise BadInput(f"{write_to}: is the result file itself; give another file for its summary")
-            if write_to.resolve() == own.resolve() and not standard:
-                raise BadInput(f"{own}: holds the run's own dialect and settings only; give another file")
-            _write_whole(write_to, text)
-    print(text if as_json else score_table(summary), end="" if as_json else "\n")
-    return summary
+    print(dumps_summary(summary) if as_json else score_table(summary), end="" if as_json else "\n")
+
+
+def _keep_own(path: Path, summary: Mapping[str, Any]) -> None:
+    """Write the run's own summary beside its journal; other runners' files keep theirs."""
+    from eval.numbers.readers import is_journal
+    from eval.numbers.summary import dumps_summary
+
+    if is_journal(path):
+        _write_whole(path.with_suffix(".summary.json"), dumps_summary(summary))
+
+
+def _write_summary(summary: Mapping[str, Any], to: Path, *, results: Path, settings: Settings) -> None:
+    from eval.numbers.summary import dumps_summary
+
+    own = results.with_suffix(".summary.json")
+    if to.resolve() == results.resolve():
+        raise BadInput(f"{to}: is the result file itself; give another file for its summary")
+    if to.resolve() == own.resolve() and settings != STANDARD:
+        raise BadInput(f"{own}: holds the run's own dialect and settings only; give another file")
+    _write_whole(to, dumps_summary(summary))
 
 
 def _write_whole(path: Path, text: str) -> None:

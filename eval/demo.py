@@ -18,8 +18,8 @@ from builder.validate import check_tree
 from eval.calls.builtin import POLICIES, PREFIX, VERBATIM_JUDGE
 from eval.calls.choices import Choices, make_plan
 from eval.calls.plan import Model
-from eval.calls.run import run_plan
-from eval.judging.identity import BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED
+from eval.calls.start import run_plan
+from eval.numbers.defaults import SAMPLES, SEED
 from eval.numbers.readers import read_run, summarise_run
 from eval.numbers.summary import dumps_summary
 from eval.results.folder import current_summary, write_results
@@ -94,8 +94,6 @@ def _run(
             on_progress=_ignore,
         )
     )
-    summary = summarise_run(
-        read_run(output), dialect="spec", samples=BOOTSTRAP_SAMPLES, seed=BOOTSTRAP_SEED, software=software
-    )
+    summary = summarise_run(read_run(output), dialect="spec", samples=SAMPLES, seed=SEED, software=software)
     output.with_suffix(".summary.json").write_text(dumps_summary(summary), encoding="utf-8")
     return summary

@@ -13,8 +13,9 @@ from typing import Any
 
 from bedside_bench import PANEL_IDS, sha256_json
 from eval.calls.builtin import verbatim_reply
+from eval.calls.call import JUDGED_ANSWERS, Call, call_line
 from eval.calls.endpoint import Endpoint
-from eval.calls.journal import JUDGED_ANSWERS, Call, Journal, call_line
+from eval.calls.journal import Journal
 from eval.calls.plan import Model, Plan, Request
 from eval.cases import Case
 from eval.numbers.summary import dumps_summary

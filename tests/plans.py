@@ -12,7 +12,8 @@ from typing import Any
 from bedside_bench import PANEL_IDS, case_content_sha256, content_sha256, dataset_sha256
 from eval.calls.endpoint import Endpoint
 from eval.calls.plan import Limits, Model, Plan, Reading
-from eval.calls.run import Outcome, Progress, run_plan
+from eval.calls.run import Outcome, Progress
+from eval.calls.start import run_plan
 from eval.cases import Case, CaseSet, Item
 from eval.judging.protocol import protocol_prompts
 from tests.trees import make_case

@@ -12,7 +12,8 @@ import pytest
 
 from builder.errors import BadInput
 from eval.calls.answers import GivenAnswer, read_answers
-from eval.calls.journal import Journal, call_line, read_journal
+from eval.calls.call import call_line
+from eval.calls.journal import Journal, read_journal
 from tests.llm_server import LlmServer
 from tests.plans import POLICY, case_set, make_plan, run
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from bedside_bench import sha256_json
-from eval.calls.journal import Call, CaseHead, Journal, call_line, read_journal
+from eval.calls.call import Call, CaseHead, call_line
+from eval.calls.journal import Journal, read_journal
 from eval.judging.graded import GradedCase
 from eval.judging.grading import grade_journal
 from eval.numbers.readers import read_run, summarise_run

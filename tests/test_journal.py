@@ -17,17 +17,8 @@ from hypothesis import strategies as st
 
 from bedside_bench import sha256_json
 from builder.errors import BadInput
-from eval.calls.journal import (
-    Call,
-    CaseHead,
-    Journal,
-    call_line,
-    current_calls,
-    json_lines,
-    mend_tail,
-    read_journal,
-    request_key,
-)
+from eval.calls.call import Call, CaseHead, call_line, current_calls, request_key
+from eval.calls.journal import Journal, json_lines, mend_tail, read_journal
 
 HEADS = [CaseHead("c1", "drug_safety", "points_rubric", (("x_0", 1), ("x_1", -1)), 0)]
 IDENTITY = {

@@ -8,17 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval.numbers.scoring import (
-    DIALECTS,
-    NO_POSITIVE_POINTS,
-    SPEC,
-    UPSTREAM,
-    UPSTREAM_VETO,
-    f1_score,
-    points_score,
-    score_bounds,
-    score_case,
-)
+from eval.numbers.defaults import DIALECTS, SPEC, UPSTREAM, UPSTREAM_VETO
+from eval.numbers.scoring import NO_POSITIVE_POINTS, f1_score, points_score, score_bounds, score_case
 
 POINTS, F1 = "points_rubric", "f1_weighted_rubric"
 PLAN = [3, 2, 1, 0, -1, -2, -3]

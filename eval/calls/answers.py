@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from builder.errors import BadInput
-from eval.calls.journal import current_calls, json_lines, read_journal
+from eval.calls.call import current_calls
+from eval.calls.journal import json_lines, read_journal
 
 
 @dataclass(frozen=True, slots=True)

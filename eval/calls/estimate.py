@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from eval.calls.builtin import POLICIES
-from eval.calls.journal import JUDGED_ANSWERS
+from eval.calls.call import JUDGED_ANSWERS
 from eval.calls.plan import Plan
 from eval.cases import Case
 

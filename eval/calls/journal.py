@@ -10,77 +10,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
 import orjson
 from filelock import FileLock, Timeout
 
 from bedside_bench import sha256_json
 from builder.errors import BadInput
+from eval.calls.call import NO_USAGE, STATES, VERSION, Call, CaseHead, case_line
 from eval.calls.lines import ADAPT, check_call, check_case, check_header, check_members
-
-if TYPE_CHECKING:
-    from eval.cases import Case
-
-VERSION: Final = 1
-# States of a finished call whose text goes on to the next step (formats.md 5); every other state is asked again.
-JUDGED_ANSWERS: Final = frozenset({"ok", "truncated", "refused"})
-_FAILED: Final = frozenset({"empty", "filtered", "timeout", "transport", "rate_limited", "rejected", "budget"})
-STATES: Final = {
-    "answer": JUDGED_ANSWERS | _FAILED | {"missing"},
-    "judge": frozenset({"ok", "invalid_reply", "truncated", "refused"}) | _FAILED,
-}
-NO_USAGE: Final[dict[str, int | None]] = {"input": None, "cached": None, "output": None, "reasoning": None}
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One call and its reply; the fields of a journal's call line. Latency in ms, `at` the UTC time it ended."""
-
-    key: str
-    role: str
-    case_id: str
-    answer_repeat: int
-    state: str
-    text: str | None = None
-    reason: str | None = None
-    group: str | None = None
-    judge: int | None = None
-    repeat: int | None = None
-    reply: int = 1
-    finish_reason: str | None = None
-    usage: Mapping[str, int | None] = field(default_factory=lambda: dict(NO_USAGE))
-    model: str | None = None
-    fingerprint: str | None = None
-    sent: Mapping[str, Any] | None = None
-    attempts: int | None = None
-    latency_ms: float | None = None
-    at: str | None = None
-    reused_from: str | None = None
-
-    @property
-    def done(self) -> bool:
-        """Whether this reply is final: it is never asked for again."""
-        return self.state in JUDGED_ANSWERS if self.role == "answer" else self.state == "ok"
-
-
-# An answer line has none of these; formats.md 4.
-_JUDGE_ONLY: Final = ("group", "judge", "repeat")
-_CALL_FIELDS: Final = frozenset(Call.__slots__)
-
-
-@dataclass(frozen=True, slots=True)
-class CaseHead:
-    """What a journal keeps of a case: enough to score it without the mirror. `index` is its place in dataset order."""
-
-    case_id: str
-    benchmark: str
-    grading_method: str
-    items: tuple[tuple[str, int | float], ...]
-    index: int
 
 
 @dataclass(slots=True)
@@ -97,55 +38,6 @@ class JournalData:
         """The run's identity as its first line holds it."""
         identity: dict[str, Any] = self.header["identity"]
         return identity
-
-
-def current_calls(calls: Iterable[Call]) -> dict[str, Call]:
-    """Return for each key the call that counts: a final one if there is any, else the latest; in order of first sight.
-
-    Later means later by `at`, then by place in the file, so that shuffled lines say the same.
-    """
-    current: dict[str, Call] = {}
-    for call in calls:
-        known = current.get(call.key)
-        if known is None or (call.done, call.at or "") >= (known.done, known.at or ""):
-            current[call.key] = call
-    return current
-
-
-def request_key(
-    *, endpoint: str, model: str, messages: Sequence[Mapping[str, str]], params: Mapping[str, Any], repeat: int
-) -> str:
-    """Return the name of a request as asked for, never as adapted (formats.md 4)."""
-    return sha256_json({"endpoint": endpoint, "model": model, "messages": messages, "params": params, "repeat": repeat})
-
-
-def call_line(call: Call) -> dict[str, Any]:
-    """Return a call as its journal line."""
-    # Field by field: dataclasses.asdict copies deeply and costs as much as the rest of a call.
-    line: dict[str, Any] = {"v": VERSION, "kind": "call"}
-    for name in Call.__slots__:
-        if call.role == "judge" or name not in _JUDGE_ONLY:
-            line[name] = getattr(call, name)
-    return line
-
-
-def case_heads(cases: Sequence[Case]) -> list[CaseHead]:
-    """Return what a journal keeps of cases given in dataset order."""
-    return [
-        CaseHead(
-            case_id=case.case_id,
-            benchmark=case.benchmark,
-            grading_method=case.grading_method,
-            items=tuple((item.item_id, item.points) for item in case.items),
-            index=index,
-        )
-        for index, case in enumerate(cases)
-    ]
-
-
-def case_line(head: CaseHead) -> dict[str, Any]:
-    """Return a case head as its journal line."""
-    return {"v": VERSION, "kind": "case", **{name: getattr(head, name) for name in CaseHead.__slots__}}
 
 
 def _encode(line: Mapping[str, Any]) -> bytes:
@@ -316,7 +208,7 @@ def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData) -
     kind = line.get("kind")
     if kind == "call":
         check_call(line)
-        call = Call(**{name: value for name, value in line.items() if name in _CALL_FIELDS})
+        call = Call(**{name: value for name, value in line.items() if name in Call.__slots__})
         _check_call(call, n_judges=len(data.identity["judges"]))
         data.calls.append(call if call.usage else replace(call, usage=NO_USAGE))
     elif kind == "case":

@@ -14,8 +14,8 @@ from bedside_bench import sha256_json
 from eval.calls.answers import GivenAnswers
 from eval.calls.builtin import ENDPOINT as BUILTIN_ENDPOINT
 from eval.calls.builtin import PREFIX as BUILTIN_PREFIX
+from eval.calls.call import CaseHead, case_heads, request_key
 from eval.calls.endpoint import Endpoint
-from eval.calls.journal import CaseHead, case_heads, request_key
 from eval.cases import Case, CaseSet, Item
 from eval.judging.identity import SUITE, protocol_id, semantics_sha256
 from eval.judging.protocol import (

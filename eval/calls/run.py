@@ -8,30 +8,16 @@ the judge call; 401, 403 and 404 stop the run at once. Nothing here prints or re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from bedside_bench import sha256_json
-from builder.errors import BadInput
 from eval.calls.builtin import POLICIES, verbatim_reply
+from eval.calls.call import JUDGED_ANSWERS, NO_USAGE, VERSION, Call, call_line
 from eval.calls.endpoint import Adaptation, Client, Reply, Usage
-from eval.calls.journal import (
-    JUDGED_ANSWERS,
-    NO_USAGE,
-    VERSION,
-    Call,
-    Journal,
-    JournalData,
-    call_line,
-    case_line,
-    current_calls,
-    read_journal,
-)
+from eval.calls.journal import Journal
 from eval.calls.plan import Plan, Request
 from eval.cases import Case
-from eval.judging.identity import differences
 from eval.judging.judge import RefusedReplyError, parse_decisions
 
 # A reply of the judge model itself may be asked for again; what the transport could not get was retried already.
@@ -53,9 +39,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run's loop ended: None, or the one line that says why it stopped before its end."""
+    """How a run's loop ended: why it stopped before its end, if it did, and what was last said of each failed case."""
 
     stopped: str | None = None
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 class _StopRunError(Exception):
@@ -78,6 +65,7 @@ class Runner:
     stopped: str | None = None
     unreached: int = 0
     """Calls that reached no server since the last one that did."""
+    reasons: dict[str, str] = field(default_factory=dict)
 
     async def run(self, *, concurrency: int) -> Outcome:
         """Work through the plan's cases with at most `concurrency` calls in flight."""
@@ -95,7 +83,7 @@ class Runner:
                 error = worker.exception()
                 if not isinstance(error, _StopRunError):
                     raise error  # type: ignore[misc]  # it is an Exception, checked above
-        return Outcome(self.stopped)
+        return Outcome(self.stopped, self.reasons)
 
     async def _work(self, cases: Iterator[Case]) -> None:
         for case in cases:
@@ -166,6 +154,8 @@ class Runner:
         )
         self.journal.append(call_line(call))
         self.on_progress(Progress("end", request.role, panel, state, call.usage))
+        if not call.done and reason:
+            self.reasons[call.case_id] = reason
         self._stop_if_hopeless(got, request)
         return call
 
@@ -272,80 +262,3 @@ def _readable(call: Call, request: Request) -> bool:
     if request.role == "answer":
         return call.text is not None
     return call.text is not None and _read_reply(call.text, request)[0] == "ok"
-
-
-async def run_plan(
-    plan: Plan,
-    output: Path,
-    *,
-    reuse: Sequence[Path] = (),
-    concurrency: int,
-    header: Mapping[str, Any],
-    now: Callable[[], str],
-    on_start: Callable[[int, int], None],
-    on_progress: Callable[[Progress], None],
-) -> Outcome:
-    """Run a plan into a journal: a new file, or the rest of the one that is there.
-
-    Args:
-        header: what the first line of a new journal says beside the identity (formats.md 4): `software`.
-        on_start: called once with how many of the selected cases are judged already, and how many there are.
-
-    Raises:
-        BadInput: the file belongs to a run that differs (every differing field is named), or is in use.
-    """
-    reusable = reusable_calls(map(read_journal, reuse))
-    with Journal(output) as journal:
-        old = _open(plan, journal, header=header, started=now())
-        async with Client(max_connections=concurrency) as client:
-            client.replay(map(_adaptation, old.adaptations))
-            known = current_calls(old.calls)
-            judged = {call.case_id for call in known.values() if call.role == "judge" and call.done}
-            on_start(len(judged), len(plan.cases))
-            runner = Runner(plan, journal, client, known, reusable, now, on_progress)
-            return await runner.run(concurrency=concurrency)
-
-
-def _open(plan: Plan, journal: Journal, *, header: Mapping[str, Any], started: str) -> JournalData:
-    """Create the journal, or take up the one that is there if its identity is the plan's."""
-    identity = plan.identity()
-    head = {
-        "identity": identity,
-        "identity_sha256": sha256_json(identity),
-        "started": started,
-        "data": {
-            "repo": plan.data.repo,
-            "revision": plan.data.revision,
-            "license": plan.data.license,
-            "content_sha256": plan.data.content_sha256,
-        },
-        **header,
-    }
-    if not journal.path.exists() or journal.path.stat().st_size == 0:
-        journal.create(head, plan.heads())
-        return JournalData(header=dict(head), cases=(), adaptations=[], calls=[])
-    old = journal.resume()
-    changed = differences(old.identity, identity)
-    if changed:
-        raise BadInput(
-            f"{journal.path}: holds another run; {'; '.join(changed)}. Repeat the first command to go on, "
-            "or give another --output (--reuse carries paid replies over)"
-        )
-    for head_ in plan.heads()[len(old.cases) :]:
-        journal.append(case_line(head_))
-    return old
-
-
-def _adaptation(line: Mapping[str, Any]) -> Adaptation:
-    return Adaptation(**{name: line[name] for name in Adaptation.__slots__})
-
-
-def reusable_calls(journals: Iterable[JournalData]) -> dict[str, Call]:
-    """Return the final replies of other journals by key, each marked with the identity it was paid for under."""
-    found: dict[str, Call] = {}
-    for journal in journals:
-        origin = journal.header["identity_sha256"]
-        for key, call in current_calls(journal.calls).items():
-            if call.done and key not in found:
-                found[key] = replace(call, reused_from=call.reused_from or origin)
-    return found

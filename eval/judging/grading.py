@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from eval.calls.journal import JUDGED_ANSWERS, Call, CaseHead, JournalData
+from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead
+from eval.calls.journal import JournalData
 from eval.judging.graded import GradedCase, RunData
 from eval.judging.judge import RefusedReplyError, parse_decisions
 from eval.judging.jury import verdict, vote

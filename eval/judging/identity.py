@@ -13,12 +13,10 @@ from typing import Any, Final
 from bedside_bench import sha256_json
 from eval.judging.jury import VERDICT_RULE, VOTE_RULE
 from eval.judging.protocol import ANSWER_TEMPERATURE, JUDGE_TEMPERATURE, PROTOCOL, protocol_prompts, text_sha256
+from eval.numbers.defaults import ALPHA, SAMPLES, SEED, SPEC
 
 SUITE: Final = "bedside-bench"
-BOOTSTRAP_SAMPLES: Final = 10_000
-BOOTSTRAP_SEED: Final = 42
-ALPHA: Final = 0.05
-_STREAMS: Final = {"spec": "numpy default_rng, appendix H"}
+_STREAMS: Final = {SPEC: "numpy default_rng, appendix H"}
 _UPSTREAM_STREAM: Final = "random.Random, file order"
 
 Identity = Mapping[str, Any]
@@ -34,9 +32,7 @@ class _Nothing:
 _NOTHING: Final = _Nothing()
 
 
-def semantics(
-    identity: Identity, *, dialect: str = "spec", samples: int = BOOTSTRAP_SAMPLES, seed: int = BOOTSTRAP_SEED
-) -> dict[str, Any]:
+def semantics(identity: Identity, *, dialect: str = SPEC, samples: int = SAMPLES, seed: int = SEED) -> dict[str, Any]:
     """Return everything that turns replies into numbers, and nothing else: no model, endpoint, data, time or version.
 
     Values of several judges stand as a list where they differ. A text or temperature that was never sent is null.
@@ -75,9 +71,7 @@ def _one(values: Iterable[Any]) -> Any:
     return listed[0] if all(value == listed[0] for value in listed) else listed
 
 
-def semantics_sha256(
-    identity: Identity, *, dialect: str = "spec", samples: int = BOOTSTRAP_SAMPLES, seed: int = BOOTSTRAP_SEED
-) -> str:
+def semantics_sha256(identity: Identity, *, dialect: str = SPEC, samples: int = SAMPLES, seed: int = SEED) -> str:
     """Return the digest of a run's semantics under a dialect and bootstrap settings."""
     return sha256_json(semantics(identity, dialect=dialect, samples=samples, seed=seed))
 

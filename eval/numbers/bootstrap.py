@@ -21,9 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-ALPHA: Final = 0.05
-SAMPLES: Final = 10_000
-SEED: Final = 42
+from eval.numbers.defaults import ALPHA, SAMPLES, SEED
 
 # Positions drawn at a time: the block stays in the processor's cache and memory does not grow with samples x cases.
 BLOCK: Final = 1 << 15

@@ -11,8 +11,9 @@ from typing import Final
 from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANEL_IDS
 from eval.judging.graded import RunData
 from eval.judging.protocol import PROTOCOL
+from eval.numbers.defaults import SPEC
 from eval.numbers.panels import Overall, PanelResult, ScoredCase
-from eval.numbers.scoring import NO_POSITIVE_POINTS, SPEC
+from eval.numbers.scoring import NO_POSITIVE_POINTS
 
 WIDER: Final = "intervals are wider than official ones"
 NOT_COMPARABLE: Final = "not comparable with official 50-case numbers"

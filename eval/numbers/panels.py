@@ -15,8 +15,9 @@ from typing import Final
 from bedside_bench import PANEL_IDS
 from builder.errors import BadInput
 from eval.judging.graded import GradedCase, RunData
-from eval.numbers.bootstrap import SAMPLES, SEED, Interval, overall_interval, panel_interval, upstream_intervals
-from eval.numbers.scoring import SPEC, Bounds, CaseScore, score_bounds, score_case
+from eval.numbers.bootstrap import Interval, overall_interval, panel_interval, upstream_intervals
+from eval.numbers.defaults import SAMPLES, SEED, SPEC
+from eval.numbers.scoring import Bounds, CaseScore, score_bounds, score_case
 
 Z95: Final = 1.959963984540054
 """The standard normal's 97.5th percentile."""

@@ -16,13 +16,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from bedside_bench import F1_WEIGHTED_RUBRIC, POINTS_RUBRIC, SEVERITY_CLASS, SEVERITY_WEIGHT
+from eval.numbers.defaults import DIALECTS, SPEC, UPSTREAM_VETO
 
 Points: TypeAlias = int | float
-
-SPEC: Final = "spec"
-UPSTREAM: Final = "upstream"
-UPSTREAM_VETO: Final = "upstream-veto"
-DIALECTS: Final = (SPEC, UPSTREAM, UPSTREAM_VETO)
 
 NO_POSITIVE_POINTS: Final = "no-positive-points"
 """Flag of a case whose rubric has nothing to earn: 0.0 for every answer in `spec`."""

@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from bedside_bench import F1_WEIGHTED_RUBRIC
 from eval.judging.graded import RunData
-from eval.numbers.bootstrap import SAMPLES, SEED, Interval
+from eval.numbers.bootstrap import Interval
+from eval.numbers.defaults import SAMPLES, SEED, SPEC
 from eval.numbers.notices import run_notices
 from eval.numbers.panels import Overall, PanelResult, ScoredCase, known, mean_of, score_panels, wilson95
-from eval.numbers.scoring import NO_POSITIVE_POINTS, SPEC
+from eval.numbers.scoring import NO_POSITIVE_POINTS
 
 DEFINITIONS: Final = {
     "worst, best": "mean over all selected cases; missing decisions taken at their least and most favourable",

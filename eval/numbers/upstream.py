@@ -22,8 +22,9 @@ from bedside_bench import PANEL_IDS
 from builder.errors import BadInput
 from eval.judging.graded import GradedCase, RunData
 from eval.judging.protocol import PROTOCOL
+from eval.numbers.defaults import UPSTREAM, UPSTREAM_VETO
 from eval.numbers.notices import count
-from eval.numbers.scoring import UPSTREAM, UPSTREAM_VETO, score_case
+from eval.numbers.scoring import score_case
 from eval.numbers.upstream_rows import KnownCase, pending_case, read_case, shown
 
 ONE_RUN: Final = ("protocol_version", "answer_model", "judge_model")

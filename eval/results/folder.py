@@ -31,10 +31,9 @@ from builder.folder import (
 from builder.footers import CARD
 from eval.calls.journal import JournalData, read_journal
 from eval.judging.grading import case_replies, grade_journal
-from eval.judging.identity import BOOTSTRAP_SAMPLES, BOOTSTRAP_SEED
+from eval.numbers.defaults import SAMPLES, SEED, SPEC
 from eval.numbers.panels import score_cases
 from eval.numbers.readers import read_run, summarise_run
-from eval.numbers.scoring import SPEC
 from eval.numbers.summary import dumps_summary
 from eval.results.card import END, RUNS, results_card, run_folders, shared_license, stray_entries
 from eval.results.tables import (
@@ -92,7 +91,7 @@ def current_summary(journal: Path, *, software: Mapping[str, str]) -> bytes:
     run = read_run(journal)
     own = journal.with_suffix(".summary.json")
     old = own.read_bytes() if own.is_file() else b""
-    fresh = summarise_run(run, dialect=SPEC, samples=BOOTSTRAP_SAMPLES, seed=BOOTSTRAP_SEED, software=software)
+    fresh = summarise_run(run, dialect=SPEC, samples=SAMPLES, seed=SEED, software=software)
     return old if old and _says_the_same(old, fresh) else dumps_summary(fresh).encode()
 
 
@@ -139,7 +138,7 @@ def write_results(journal: Path, out: Path, *, summary_bytes: bytes, with_texts:
 def _make(data: JournalData, journal: Path, *, summary_bytes: bytes, with_texts: bool) -> _Run:
     """Return the rows and digests of a journal's run."""
     identity, replies, graded = data.identity, case_replies(data), grade_journal(data)
-    summary = summarise_run(graded, dialect=SPEC, samples=BOOTSTRAP_SAMPLES, seed=BOOTSTRAP_SEED, software={})
+    summary = summarise_run(graded, dialect=SPEC, samples=SAMPLES, seed=SEED, software={})
     if not _says_the_same(summary_bytes, summary):
         own = journal.with_suffix(".summary.json")
         raise BadInput(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bedside_bench import PANELS_BY_ID, sha256_json
-from eval.calls.journal import Call, CaseHead
+from eval.calls.call import Call, CaseHead
 from eval.judging.graded import RunData
 from eval.judging.grading import JudgeReply, Replies, grade_case, reply_states
 from eval.judging.protocol import text_sha256

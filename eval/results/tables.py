@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from bedside_bench import sha256_json
-from eval.calls.journal import JUDGED_ANSWERS, Call, CaseHead
+from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead
 from eval.judging.grading import Replies
 from eval.judging.protocol import text_sha256
 from eval.numbers.panels import ScoredCase

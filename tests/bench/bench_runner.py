@@ -17,7 +17,8 @@ from pathlib import Path
 
 from eval.calls.endpoint import Endpoint
 from eval.calls.plan import Limits, Model, Plan, Reading
-from eval.calls.run import Progress, run_plan
+from eval.calls.run import Progress
+from eval.calls.start import run_plan
 from eval.cases import Case, CaseSet, Item
 from eval.judging.protocol import protocol_prompts
 from tests.llm_server import server_process

@@ -1,0 +1,98 @@
+"""Start a run, or go on with one: open its journal, compare identities, learn what is finished, start the loop.
+
+In: a plan, the file, and journals whose paid replies may be taken over. Out: how the loop ended. A file that belongs to
+another run is refused with every field that differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bedside_bench import sha256_json
+from builder.errors import BadInput
+from eval.calls.call import Call, case_line, current_calls
+from eval.calls.endpoint import Adaptation, Client
+from eval.calls.journal import Journal, JournalData, read_journal
+from eval.calls.plan import Plan
+from eval.calls.run import Outcome, Progress, Runner
+from eval.judging.identity import differences
+
+
+async def run_plan(
+    plan: Plan,
+    output: Path,
+    *,
+    reuse: Sequence[Path] = (),
+    concurrency: int,
+    header: Mapping[str, Any],
+    now: Callable[[], str],
+    on_start: Callable[[int, int], None],
+    on_progress: Callable[[Progress], None],
+) -> Outcome:
+    """Run a plan into a journal: a new file, or the rest of the one that is there.
+
+    Args:
+        header: what the first line of a new journal says beside the identity (formats.md 4): `software`.
+        on_start: called once with how many of the selected cases are judged already, and how many there are.
+
+    Raises:
+        BadInput: the file belongs to a run that differs (every differing field is named), or is in use.
+    """
+    reusable = reusable_calls(map(read_journal, reuse))
+    with Journal(output) as journal:
+        old = _open(plan, journal, header=header, started=now())
+        async with Client(max_connections=concurrency) as client:
+            client.replay(map(_adaptation, old.adaptations))
+            known = current_calls(old.calls)
+            judged = {call.case_id for call in known.values() if call.role == "judge" and call.done}
+            on_start(len(judged), len(plan.cases))
+            runner = Runner(plan, journal, client, known, reusable, now, on_progress)
+            return await runner.run(concurrency=concurrency)
+
+
+def _open(plan: Plan, journal: Journal, *, header: Mapping[str, Any], started: str) -> JournalData:
+    """Create the journal, or take up the one that is there if its identity is the plan's."""
+    identity = plan.identity()
+    head = {
+        "identity": identity,
+        "identity_sha256": sha256_json(identity),
+        "started": started,
+        "data": {
+            "repo": plan.data.repo,
+            "revision": plan.data.revision,
+            "license": plan.data.license,
+            "content_sha256": plan.data.content_sha256,
+        },
+        **header,
+    }
+    if not journal.path.exists() or journal.path.stat().st_size == 0:
+        journal.create(head, plan.heads())
+        return JournalData(header=dict(head), cases=(), adaptations=[], calls=[])
+    old = journal.resume()
+    changed = differences(old.identity, identity)
+    if changed:
+        raise BadInput(
+            f"{journal.path}: holds another run; {'; '.join(changed)}. Repeat the first command to go on, "
+            "or give another --output (--reuse carries paid replies over)"
+        )
+    for head_ in plan.heads()[len(old.cases) :]:
+        journal.append(case_line(head_))
+    return old
+
+
+def _adaptation(line: Mapping[str, Any]) -> Adaptation:
+    return Adaptation(**{name: line[name] for name in Adaptation.__slots__})
+
+
+def reusable_calls(journals: Iterable[JournalData]) -> dict[str, Call]:
+    """Return the final replies of other journals by key, each marked with the identity it was paid for under."""
+    found: dict[str, Call] = {}
+    for journal in journals:
+        origin = journal.header["identity_sha256"]
+        for key, call in current_calls(journal.calls).items():
+            if call.done and key not in found:
+                found[key] = replace(call, reused_from=call.reused_from or origin)
+    return found
