@@ -72,8 +72,9 @@ class _Rows:
                     self._check_file(name, split, own)
         if self._whole:
             self._findings += filter(None, (long.check_end() for long in self._long.values()))
-            self._check_totals()
         self._check_panels()
+        if self._whole:
+            self._check_totals()
         return self._findings
 
     def _add(self, file: str, what: str, expected: object, found: object) -> None:

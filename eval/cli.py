@@ -1,31 +1,24 @@
-"""The one command `bedside-bench`: the builder's commands and those that run, score, show and keep results.
+"""The one command `bedside-bench`: it puts the commands of all rooms together, and holds `results` and `demo`.
 
-Only here (and in `builder/cli.py`) does anything print, read the environment or the clock, or choose an exit code: 0
-fine, 1 the input or the run is at fault, 2 wrong usage, 130 after Ctrl-C. Heavy modules are imported inside commands.
+Only files called `cli.py` print, read the environment or the clock, or choose an exit code: 0 fine, 1 the input or the
+run is at fault, 2 wrong usage, 130 after Ctrl-C. Heavy modules are imported inside the commands.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bedside_bench import __version__
 from builder import cli as builder_commands
-from builder.cli import known_panels, one_line_errors
-from builder.errors import BadInput
-from eval.numbers.defaults import DIALECTS, SAMPLES, SEED, SPEC
+from builder.cli import one_line_errors
+from eval.calls.cli import now, run
+from eval.numbers.cli import score, software, write_whole
 
 if TYPE_CHECKING:
     from builder.digests import Verified
-    from eval.calls.plan import Model, Plan
-    from eval.calls.run import Outcome
 
 app = typer.Typer(
     name="bedside-bench",
@@ -34,22 +27,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-KEY_VARIABLES = ("OPENAI_ACCESS_TOKEN", "OPENAI_API_KEY")
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-SHOWN_FAILURES = 5
-
-
-class Settings(NamedTuple):
-    """How decisions are turned into numbers."""
-
-    dialect: str = SPEC
-    samples: int = SAMPLES
-    seed: int = SEED
-
-
-STANDARD = Settings()
 
 
 def _version(value: bool) -> None:
@@ -67,279 +44,6 @@ def _root(
     """Rubric-graded clinical question answering: build a dataset, run a model, score it, verify it."""
 
 
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def _jsonl(path: Path | None) -> Path | None:
-    if path is not None and path.suffix != ".jsonl":
-        raise typer.BadParameter(f"{path} must end in .jsonl: its summary lies beside it as .summary.json")
-    return path
-
-
-PanelOption = Annotated[
-    list[str] | None,
-    typer.Option("--panel", metavar="PANEL", callback=known_panels, help="Only this panel; may be repeated."),
-]
-SamplesOption = Annotated[int, typer.Option("--bootstrap-samples", min=1, help="Resamples of each interval.")]
-SeedOption = Annotated[int, typer.Option("--bootstrap-seed", min=0, help="Seed of the intervals' random stream.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")]
-
-
-@app.command()
-def run(
-    output: Annotated[Path, typer.Option("--output", "-o", callback=_jsonl, help="Journal of the run, X.jsonl.")],
-    mirror: Annotated[Path | None, typer.Argument(metavar="MIRROR", help="A folder that `build` wrote.")] = None,
-    answer_model: Annotated[str | None, typer.Option(help="Model to answer: a name, or builtin:POLICY.")] = None,
-    judge_model: Annotated[str, typer.Option(help="Model to judge: a name, or builtin:verbatim.")] = "gpt-5.6-sol",
-    panel: PanelOption = None,
-    smoke: Annotated[bool, typer.Option("--smoke", help="One fixed case a panel.")] = False,
-    limit: Annotated[int | None, typer.Option(min=1, help="First N cases in dataset order, after --smoke.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls in flight at most.")] = 16,
-    base_url: Annotated[str, typer.Option(help="OpenAI-compatible endpoint.")] = DEFAULT_BASE_URL,
-    judge_base_url: Annotated[str | None, typer.Option(help="The judge's endpoint, if it is another.")] = None,
-    api_key_env: Annotated[str | None, typer.Option(help="Variable that holds the key.")] = None,
-    judge_api_key_env: Annotated[str | None, typer.Option(help="Variable that holds the judge's key.")] = None,
-    answers: Annotated[Path | None, typer.Option(help="Judge the answers of this file; ask no answer model.")] = None,
-    reuse: Annotated[list[Path] | None, typer.Option(help="Take paid replies over from this journal.")] = None,
-    reasoning_effort: Annotated[str | None, typer.Option(help="Sent to the answer model as it is.")] = None,
-    judge_format: Annotated[
-        str, typer.Option(help="How the judge's reply is constrained: json_object, json_schema or none.")
-    ] = "json_object",
-    id_style: Annotated[str, typer.Option(help="Item ids shown to the judge: full, or short (item_0 ...).")] = "full",
-    system: Annotated[Path | None, typer.Option(help="Another system text for the answer model.")] = None,
-    temperature: Annotated[float, typer.Option(min=0, help="Temperature asked of the answer model.")] = 1,
-    max_attempts: Annotated[int, typer.Option(min=1, help="Transport tries a call.")] = 6,
-    timeout: Annotated[float | None, typer.Option(help="Seconds a try [300; 600 with --reasoning-effort].")] = None,
-    deadline: Annotated[float, typer.Option(help="Seconds a call with all its waits.")] = 1800,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and send nothing.")] = False,
-    summarize_only: Annotated[
-        bool, typer.Option("--summarize-only", help="Score what the journal holds; no network, no MIRROR needed.")
-    ] = False,
-) -> None:
-    """Ask a model every case, have a judge decide every rubric item, and write X.jsonl and X.summary.json.
-
-    The same command goes on where a stopped run ended and never pays twice for what is finished.
-    """
-    if summarize_only:
-        with one_line_errors():
-            summary = _summarise(output, mirror=mirror, settings=STANDARD)
-            _show(summary, as_json=False)
-            _keep_own(output, summary)
-        return
-    if mirror is None:
-        raise typer.BadParameter("MIRROR is missing: give the folder that `bedside-bench build` wrote")
-    if answer_model is None and answers is None:
-        raise typer.BadParameter("give --answer-model, or --answers with a file of answers")
-    _check_choice("--judge-format", judge_format, ("json_object", "json_schema", "none"))
-    _check_choice("--id-style", id_style, ("full", "short"))
-    with one_line_errors():
-        from eval.calls.choices import Choices, make_plan
-        from eval.calls.plan import Limits, standard_limits
-
-        choices = Choices(
-            mirror=mirror,
-            answer=_model(answer_model, base_url, api_key_env, role="answer", needed=answers is None and not dry_run),
-            judge=_model(
-                judge_model,
-                judge_base_url or base_url,
-                judge_api_key_env or api_key_env,
-                role="judge",
-                needed=not dry_run,
-            ),
-            panels=tuple(panel or ()),
-            smoke=smoke,
-            limit=limit,
-            answers=answers,
-            system=system,
-            temperature=temperature,
-            reasoning_effort=reasoning_effort,
-            judge_format=judge_format,
-            id_style=id_style,
-            limits=Limits(
-                max_attempts=max_attempts,
-                timeout_s=standard_limits(reasoning_effort).timeout_s if timeout is None else timeout,
-                deadline_s=deadline,
-            ),
-        )
-        plan = make_plan(choices)
-        if dry_run:
-            _print_estimate(plan)
-            return
-        _run(plan, output, reuse=reuse or [], concurrency=concurrency)
-
-
-def _model(name: str | None, base_url: str, key_env: str | None, *, role: str, needed: bool) -> Model | None:
-    """Return a model with its endpoint and key; None where no model is asked."""
-    from eval.calls.builtin import PREFIX
-    from eval.calls.endpoint import Endpoint
-    from eval.calls.plan import Model
-
-    if name is None:
-        return None
-    if name.startswith(PREFIX):
-        return Model(name)
-    return Model(name, Endpoint(base_url, _api_key(key_env, base_url, role=role) if needed else None))
-
-
-def _api_key(variable: str | None, base_url: str, *, role: str) -> str | None:
-    """Return the key from the environment; a server on this machine needs none."""
-    names = (variable,) if variable else KEY_VARIABLES
-    for name in names:
-        if key := os.environ.get(name, "").strip():
-            return key
-    if variable is None and urlsplit(base_url).hostname in LOOPBACK:
-        return None
-    option = "--judge-api-key-env" if role == "judge" else "--api-key-env"
-    raise BadInput(f"no API key for the {role} model: expected it in {' or '.join(names)}; set it, or name {option}")
-
-
-def _print_estimate(plan: Plan) -> None:
-    from eval.calls.estimate import estimate, estimate_table
-
-    place = "of the file" if plan.given else f"at {plan.answer.endpoint_name}"
-    print(f"answers: {plan.answer.name} {place}")
-    print(f"judge:   {plan.judge.name} at {plan.judge.endpoint_name}\n")
-    print(estimate_table(estimate(plan)))
-
-
-def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> None:
-    """Run a plan to its end or to what stops it, then summarise; the exit code says whether all cases are graded."""
-    import asyncio
-
-    from rich.console import Console
-
-    from eval.calls.start import run_plan
-    from eval.showing.progress import RunDisplay
-
-    def started(judged: int, selected: int) -> None:
-        again = f", {judged} judged already" if judged else ""
-        print(f"{selected} cases: {plan.answer.name}, judged by {plan.judge.name}{again}", file=sys.stderr)
-
-    console = Console(stderr=True)
-    display = RunDisplay(plan, console) if console.is_terminal else None
-    steps = display.step if display else (lambda _: None)
-    job = run_plan(
-        plan,
-        output,
-        reuse=reuse,
-        concurrency=concurrency,
-        header={"software": software()},
-        now=_now,
-        on_start=started,
-        on_progress=steps,
-    )
-    try:
-        if display:
-            with display:
-                outcome = asyncio.run(job)
-        else:
-            outcome = asyncio.run(job)
-    except KeyboardInterrupt:
-        print(f"interrupted; what is finished is in {output}: repeat the command to go on", file=sys.stderr)
-        raise typer.Exit(130) from None
-    summary = _summarise(output, mirror=None, settings=STANDARD)
-    _keep_own(output, summary)
-    _show(summary, as_json=False)
-    _say_how_it_ended(summary, output, outcome)
-
-
-def _say_how_it_ended(summary: Mapping[str, Any], output: Path, outcome: Outcome) -> None:
-    """Say what failed and why; exit 1 unless every selected case is graded."""
-    if outcome.stopped:
-        print(f"error: the run stopped: {outcome.stopped}", file=sys.stderr)
-    for failed in summary["failed_cases"][:SHOWN_FAILURES]:
-        case, why = f"{failed['benchmark']}/{failed['case_id']}", f"{failed['role']} {failed['state']}"
-        print(f"ungraded: {case}: {why}: {outcome.reasons.get(failed['case_id'], failed['reason'])}", file=sys.stderr)
-    if left := summary["n_expected"] - summary["n_graded"]:
-        print(
-            f"error: {left} of {summary['n_expected']} cases are ungraded (failed_cases in the summary names them); "
-            f"repeat the command to ask for them again: {output} keeps what is finished",
-            file=sys.stderr,
-        )
-        raise typer.Exit(1)
-
-
-def software() -> dict[str, str]:
-    """Return the versions that a result depends on."""
-    import platform
-    from importlib.metadata import version
-
-    libraries = {name: version(name) for name in ("aiohttp", "numpy", "polars", "pyarrow")}
-    machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
-    return {"bedside-bench": __version__, **libraries, **machine}
-
-
-@app.command()
-def score(
-    results: Annotated[Path, typer.Argument(metavar="X.jsonl", help="A journal, or another runner's result file.")],
-    data: Annotated[Path | None, typer.Option(help="Mirror with the cases; minimal lines need it.")] = None,
-    dialect: Annotated[str, typer.Option(help="Scoring rule: spec, upstream or upstream-veto.")] = SPEC,
-    samples: SamplesOption = SAMPLES,
-    seed: SeedOption = SEED,
-    output: Annotated[Path | None, typer.Option(help="Write the summary as JSON here.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Score the decisions of a result file: no network, nothing asked again."""
-    _check_choice("--dialect", dialect, DIALECTS)
-    with one_line_errors():
-        settings = Settings(dialect, samples, seed)
-        summary = _summarise(results, mirror=data, settings=settings)
-        _show(summary, as_json=as_json)
-        if settings == STANDARD:
-            _keep_own(results, summary)
-        if output is not None:
-            _write_summary(summary, output, results=results, settings=settings)
-
-
-def _check_choice(option: str, value: str, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise typer.BadParameter(f"{option} {value!r} is not one of {', '.join(allowed)}")
-
-
-def _summarise(path: Path, *, mirror: Path | None, settings: Settings) -> Mapping[str, Any]:
-    from eval.numbers.readers import read_run, summarise_run
-
-    run = read_run(path, mirror=mirror)
-    return summarise_run(
-        run, dialect=settings.dialect, samples=settings.samples, seed=settings.seed, software=software()
-    )
-
-
-def _show(summary: Mapping[str, Any], *, as_json: bool) -> None:
-    from eval.numbers.summary import dumps_summary
-    from eval.showing.report import score_table
-
-    print(dumps_summary(summary) if as_json else score_table(summary), end="" if as_json else "\n")
-
-
-def _keep_own(path: Path, summary: Mapping[str, Any]) -> None:
-    """Write the run's own summary beside its journal; other runners' files keep theirs."""
-    from eval.numbers.readers import is_journal
-    from eval.numbers.summary import dumps_summary
-
-    if is_journal(path):
-        _write_whole(path.with_suffix(".summary.json"), dumps_summary(summary))
-
-
-def _write_summary(summary: Mapping[str, Any], to: Path, *, results: Path, settings: Settings) -> None:
-    from eval.numbers.summary import dumps_summary
-
-    own = results.with_suffix(".summary.json")
-    if to.resolve() == results.resolve():
-        raise BadInput(f"{to}: is the result file itself; give another file for its summary")
-    if to.resolve() == own.resolve() and settings != STANDARD:
-        raise BadInput(f"{own}: holds the run's own dialect and settings only; give another file")
-    _write_whole(to, dumps_summary(summary))
-
-
-def _write_whole(path: Path, text: str) -> None:
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
-
-
-@app.command()
 def results(
     journal: Annotated[Path, typer.Argument(metavar="X.jsonl", help="The journal of a run.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The results folder; runs add up in it.")],
@@ -352,7 +56,7 @@ def results(
         from eval.results.folder import current_summary, write_results
 
         summary = current_summary(journal, software=software())
-        _write_whole(journal.with_suffix(".summary.json"), summary.decode())
+        write_whole(journal.with_suffix(".summary.json"), summary.decode())
         written = write_results(journal, out, summary_bytes=summary, with_texts=with_texts)
     done = "added" if written.added else "already there, unchanged"
     print(f"{done}: {written.path}")
@@ -362,7 +66,6 @@ def results(
     print(f"folder digest  {written.folder_digest}")
 
 
-@app.command()
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where its files go.")] = Path("bedside-demo"),
 ) -> None:
@@ -370,7 +73,7 @@ def demo(
     with one_line_errors():
         from eval.demo import demo as walk
 
-        for number, step in enumerate(walk(out, now=_now, software=software()), start=1):
+        for number, step in enumerate(walk(out, now=now, software=software()), start=1):
             where = f"  [{step.where}]" if step.where else ""
             print(f"{number:>2} {step.title:<8}{where}")
             print("\n".join(f" {line}" for line in step.text.splitlines()))
@@ -384,7 +87,11 @@ def _verify_results(folder: Path, expect: str | None) -> Verified:
 
 app.command("check")(builder_commands.check)
 app.command("build")(builder_commands.build)
+app.command("run")(run)
+app.command("score")(score)
+app.command("results")(results)
 app.command("verify")(builder_commands.make_verify(_verify_results))
+app.command("demo")(demo)
 
 
 def main() -> None:

@@ -1,0 +1,216 @@
+"""The command `run`: choices from the command line and the environment, the loop with its display, how it ended."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+
+from builder.cli import known_panels, one_line_errors
+from builder.errors import BadInput
+from eval.numbers.cli import STANDARD, check_choice, keep_own_summary, show_summary, software, summarise_file
+
+if TYPE_CHECKING:
+    from eval.calls.plan import Model, Plan
+    from eval.calls.run import Outcome
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+KEY_VARIABLES = ("OPENAI_ACCESS_TOKEN", "OPENAI_API_KEY")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+SHOWN_FAILURES = 5  # on screen; the summary lists all
+
+
+def now() -> str:
+    """Return the time as files hold it: UTC, ISO, microseconds."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _jsonl(path: Path | None) -> Path | None:
+    if path is not None and path.suffix != ".jsonl":
+        raise typer.BadParameter(f"{path} must end in .jsonl: its summary lies beside it as .summary.json")
+    return path
+
+
+PanelOption = Annotated[
+    list[str] | None,
+    typer.Option("--panel", metavar="PANEL", callback=known_panels, help="Only this panel; may be repeated."),
+]
+
+
+def run(
+    output: Annotated[Path, typer.Option("--output", "-o", callback=_jsonl, help="Journal of the run, X.jsonl.")],
+    mirror: Annotated[Path | None, typer.Argument(metavar="MIRROR", help="A folder that `build` wrote.")] = None,
+    answer_model: Annotated[str | None, typer.Option(help="Model to answer: a name, or builtin:POLICY.")] = None,
+    judge_model: Annotated[str, typer.Option(help="Model to judge: a name, or builtin:verbatim.")] = "gpt-5.6-sol",
+    panel: PanelOption = None,
+    smoke: Annotated[bool, typer.Option("--smoke", help="One fixed case a panel.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="First N cases in dataset order, after --smoke.")] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls in flight at most.")] = 16,
+    base_url: Annotated[str, typer.Option(help="OpenAI-compatible endpoint.")] = DEFAULT_BASE_URL,
+    judge_base_url: Annotated[str | None, typer.Option(help="The judge's endpoint, if it is another.")] = None,
+    api_key_env: Annotated[str | None, typer.Option(help="Variable that holds the key.")] = None,
+    judge_api_key_env: Annotated[str | None, typer.Option(help="Variable that holds the judge's key.")] = None,
+    answers: Annotated[Path | None, typer.Option(help="Judge the answers of this file; ask no answer model.")] = None,
+    reuse: Annotated[list[Path] | None, typer.Option(help="Take paid replies over from this journal.")] = None,
+    reasoning_effort: Annotated[str | None, typer.Option(help="Sent to the answer model as it is.")] = None,
+    judge_format: Annotated[
+        str, typer.Option(help="How the judge's reply is constrained: json_object, json_schema or none.")
+    ] = "json_object",
+    id_style: Annotated[str, typer.Option(help="Item ids shown to the judge: full, or short (item_0 ...).")] = "full",
+    system: Annotated[Path | None, typer.Option(help="Another system text for the answer model.")] = None,
+    temperature: Annotated[float, typer.Option(min=0, help="Temperature asked of the answer model.")] = 1,
+    max_attempts: Annotated[int, typer.Option(min=1, help="Transport tries a call.")] = 6,
+    timeout: Annotated[float | None, typer.Option(help="Seconds a try [300; 600 with --reasoning-effort].")] = None,
+    deadline: Annotated[float, typer.Option(help="Seconds a call with all its waits.")] = 1800,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and send nothing.")] = False,
+    summarize_only: Annotated[
+        bool, typer.Option("--summarize-only", help="Score what the journal holds; no network, no MIRROR needed.")
+    ] = False,
+) -> None:
+    """Ask a model every case, have a judge decide every rubric item, and write X.jsonl and X.summary.json.
+
+    The same command goes on where a stopped run ended and never pays twice for what is finished.
+    """
+    if summarize_only:
+        with one_line_errors():
+            summary = summarise_file(output, mirror=mirror, settings=STANDARD)
+            show_summary(summary, as_json=False)
+            keep_own_summary(output, summary)
+        return
+    if mirror is None:
+        raise typer.BadParameter("MIRROR is missing: give the folder that `bedside-bench build` wrote")
+    if answer_model is None and answers is None:
+        raise typer.BadParameter("give --answer-model, or --answers with a file of answers")
+    check_choice("--judge-format", judge_format, ("json_object", "json_schema", "none"))
+    check_choice("--id-style", id_style, ("full", "short"))
+    with one_line_errors():
+        from eval.calls.choices import Choices, make_plan
+        from eval.calls.plan import Limits, standard_limits
+
+        choices = Choices(
+            mirror=mirror,
+            answer=_model(answer_model, base_url, api_key_env, role="answer", needed=answers is None and not dry_run),
+            judge=_model(
+                judge_model,
+                judge_base_url or base_url,
+                judge_api_key_env or api_key_env,
+                role="judge",
+                needed=not dry_run,
+            ),
+            panels=tuple(panel or ()),
+            smoke=smoke,
+            limit=limit,
+            answers=answers,
+            system=system,
+            temperature=temperature,
+            reasoning_effort=reasoning_effort,
+            judge_format=judge_format,
+            id_style=id_style,
+            limits=Limits(
+                max_attempts=max_attempts,
+                timeout_s=standard_limits(reasoning_effort).timeout_s if timeout is None else timeout,
+                deadline_s=deadline,
+            ),
+        )
+        plan = make_plan(choices)
+        if dry_run:
+            _print_estimate(plan)
+            return
+        _run(plan, output, reuse=reuse or [], concurrency=concurrency)
+
+
+def _model(name: str | None, base_url: str, key_env: str | None, *, role: str, needed: bool) -> Model | None:
+    """Return a model with its endpoint and key; None where no model is asked."""
+    from eval.calls.builtin import PREFIX
+    from eval.calls.endpoint import Endpoint
+    from eval.calls.plan import Model
+
+    if name is None:
+        return None
+    if name.startswith(PREFIX):
+        return Model(name)
+    return Model(name, Endpoint(base_url, _api_key(key_env, base_url, role=role) if needed else None))
+
+
+def _api_key(variable: str | None, base_url: str, *, role: str) -> str | None:
+    """Return the key from the environment; a server on this machine needs none."""
+    names = (variable,) if variable else KEY_VARIABLES
+    for name in names:
+        if key := os.environ.get(name, "").strip():
+            return key
+    if variable is None and urlsplit(base_url).hostname in LOOPBACK:
+        return None
+    option = "--judge-api-key-env" if role == "judge" else "--api-key-env"
+    raise BadInput(f"no API key for the {role} model: expected it in {' or '.join(names)}; set it, or name {option}")
+
+
+def _print_estimate(plan: Plan) -> None:
+    from eval.calls.estimate import estimate, estimate_table
+
+    place = "of the file" if plan.given else f"at {plan.answer.endpoint_name}"
+    print(f"answers: {plan.answer.name} {place}")
+    print(f"judge:   {plan.judge.name} at {plan.judge.endpoint_name}\n")
+    print(estimate_table(estimate(plan)))
+
+
+def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> None:
+    """Run a plan to its end or to what stops it, then summarise; the exit code says whether all cases are graded."""
+    import asyncio
+
+    from rich.console import Console
+
+    from eval.calls.start import run_plan
+    from eval.showing.progress import RunDisplay
+
+    def started(judged: int, selected: int) -> None:
+        again = f", {judged} judged already" if judged else ""
+        print(f"{selected} cases: {plan.answer.name}, judged by {plan.judge.name}{again}", file=sys.stderr)
+
+    console = Console(stderr=True)
+    display = RunDisplay(plan, console) if console.is_terminal else None
+    steps = display.step if display else (lambda _: None)
+    job = run_plan(
+        plan,
+        output,
+        reuse=reuse,
+        concurrency=concurrency,
+        header={"software": software()},
+        now=now,
+        on_start=started,
+        on_progress=steps,
+    )
+    try:
+        if display:
+            with display:
+                outcome = asyncio.run(job)
+        else:
+            outcome = asyncio.run(job)
+    except KeyboardInterrupt:
+        print(f"interrupted; what is finished is in {output}: repeat the command to go on", file=sys.stderr)
+        raise typer.Exit(130) from None
+    summary = summarise_file(output, mirror=None, settings=STANDARD)
+    keep_own_summary(output, summary)
+    show_summary(summary, as_json=False)
+    _say_how_it_ended(summary, output, outcome)
+
+
+def _say_how_it_ended(summary: Mapping[str, Any], output: Path, outcome: Outcome) -> None:
+    """Say what failed and why; exit 1 unless every selected case is graded."""
+    if outcome.stopped:
+        print(f"error: the run stopped: {outcome.stopped}", file=sys.stderr)
+    for failed in summary["failed_cases"][:SHOWN_FAILURES]:
+        case, why = f"{failed['benchmark']}/{failed['case_id']}", f"{failed['role']} {failed['state']}"
+        print(f"ungraded: {case}: {why}: {outcome.reasons.get(failed['case_id'], failed['reason'])}", file=sys.stderr)
+    if left := summary["n_expected"] - summary["n_graded"]:
+        print(
+            f"error: {left} of {summary['n_expected']} cases are ungraded (failed_cases in the summary names them); "
+            f"repeat the command to ask for them again: {output} keeps what is finished",
+            file=sys.stderr,
+        )
+        raise typer.Exit(1)

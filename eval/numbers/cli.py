@@ -1,0 +1,111 @@
+"""The command `score`, and what every command that shows numbers shares: settings, summaries, versions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from bedside_bench import __version__
+from builder.cli import one_line_errors
+from builder.errors import BadInput
+from eval.numbers.defaults import DIALECTS, SAMPLES, SEED, SPEC
+
+
+class Settings(NamedTuple):
+    """How decisions are turned into numbers."""
+
+    dialect: str = SPEC
+    samples: int = SAMPLES
+    seed: int = SEED
+
+
+STANDARD = Settings()
+
+SamplesOption = Annotated[int, typer.Option("--bootstrap-samples", min=1, help="Resamples of each interval.")]
+SeedOption = Annotated[int, typer.Option("--bootstrap-seed", min=0, help="Seed of the intervals' random stream.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")]
+
+
+def score(
+    results: Annotated[Path, typer.Argument(metavar="X.jsonl", help="A journal, or another runner's result file.")],
+    data: Annotated[Path | None, typer.Option(help="Mirror with the cases; minimal lines need it.")] = None,
+    dialect: Annotated[str, typer.Option(help="Scoring rule: spec, upstream or upstream-veto.")] = SPEC,
+    samples: SamplesOption = SAMPLES,
+    seed: SeedOption = SEED,
+    output: Annotated[Path | None, typer.Option(help="Write the summary as JSON here.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Score the decisions of a result file: no network, nothing asked again."""
+    check_choice("--dialect", dialect, DIALECTS)
+    with one_line_errors():
+        settings = Settings(dialect, samples, seed)
+        summary = summarise_file(results, mirror=data, settings=settings)
+        show_summary(summary, as_json=as_json)
+        if settings == STANDARD:
+            keep_own_summary(results, summary)
+        if output is not None:
+            _write_summary(summary, output, results=results, settings=settings)
+
+
+def check_choice(option: str, value: str, allowed: Sequence[str]) -> None:
+    """Stop with exit code 2 at a value that the option does not take."""
+    if value not in allowed:
+        raise typer.BadParameter(f"{option} {value!r} is not one of {', '.join(allowed)}")
+
+
+def summarise_file(path: Path, *, mirror: Path | None, settings: Settings) -> Mapping[str, Any]:
+    """Return the summary of a result file of any kind."""
+    from eval.numbers.readers import read_run, summarise_run
+
+    run = read_run(path, mirror=mirror)
+    return summarise_run(
+        run, dialect=settings.dialect, samples=settings.samples, seed=settings.seed, software=software()
+    )
+
+
+def show_summary(summary: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print a summary as a table or as JSON."""
+    from eval.numbers.summary import dumps_summary
+    from eval.showing.report import score_table
+
+    print(dumps_summary(summary) if as_json else score_table(summary), end="" if as_json else "\n")
+
+
+def keep_own_summary(path: Path, summary: Mapping[str, Any]) -> None:
+    """Write the run's own summary beside its journal; other runners' files keep theirs."""
+    from eval.numbers.readers import is_journal
+    from eval.numbers.summary import dumps_summary
+
+    if is_journal(path):
+        write_whole(path.with_suffix(".summary.json"), dumps_summary(summary))
+
+
+def _write_summary(summary: Mapping[str, Any], to: Path, *, results: Path, settings: Settings) -> None:
+    from eval.numbers.summary import dumps_summary
+
+    own = results.with_suffix(".summary.json")
+    if to.resolve() == results.resolve():
+        raise BadInput(f"{to}: is the result file itself; give another file for its summary")
+    if to.resolve() == own.resolve() and settings != STANDARD:
+        raise BadInput(f"{own}: holds the run's own dialect and settings only; give another file")
+    write_whole(to, dumps_summary(summary))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a kill leaves the old one or the new one."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text, encoding="utf-8")
+    new.replace(path)
+
+
+def software() -> dict[str, str]:
+    """Return the versions that a result depends on."""
+    import platform
+    from importlib.metadata import version
+
+    libraries = {name: version(name) for name in ("aiohttp", "numpy", "polars", "pyarrow")}
+    machine = {"python": platform.python_version(), "machine": platform.machine(), "system": platform.system()}
+    return {"bedside-bench": __version__, **libraries, **machine}
