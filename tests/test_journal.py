@@ -185,7 +185,7 @@ def test_finished_calls_win_over_later_failures() -> None:
     ok = _call(state="ok", at="2026-01-01T00:00:01.000000Z")
     failed = _call(state="timeout", text=None, at="2026-01-01T00:00:02.000000Z")
 
-    assert {"k": ok} == current_calls([failed, ok]) == current_calls([ok, failed])
+    assert {("c1", "k"): ok} == current_calls([failed, ok]) == current_calls([ok, failed])
 
 
 def test_of_two_failures_the_later_counts() -> None:
@@ -193,7 +193,7 @@ def test_of_two_failures_the_later_counts() -> None:
     first = _call(state="timeout", text=None, at="2026-01-01T00:00:01.000000Z")
     second = _call(state="empty", text=None, at="2026-01-01T00:00:02.000000Z")
 
-    assert {"k": second} == current_calls([second, first]) == current_calls([first, second])
+    assert {("c1", "k"): second} == current_calls([second, first]) == current_calls([first, second])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bedside_bench import sha256_json
 
@@ -57,6 +57,9 @@ class Call:
         return self.state in JUDGED_ANSWERS if self.role == "answer" else self.state == "ok"
 
 
+CallName: TypeAlias = tuple[str, str]
+"""Case id and key: two cases of one prompt ask for their answers under one key, and each has its own."""
+
 # An answer line has none of these; formats.md 4.
 _JUDGE_ONLY: Final = ("group", "judge", "repeat")
 
@@ -72,16 +75,17 @@ class CaseHead:
     index: int
 
 
-def current_calls(calls: Iterable[Call]) -> dict[str, Call]:
-    """Return for each key the call that counts: a final one if there is any, else the latest; in order of first sight.
+def current_calls(calls: Iterable[Call]) -> dict[CallName, Call]:
+    """Return for each case and key the call that counts: a final one if any, else the latest; in order of first sight.
 
     Later means later by `at`, then by place in the file, so that shuffled lines say the same.
     """
-    current: dict[str, Call] = {}
+    current: dict[CallName, Call] = {}
     for call in calls:
-        known = current.get(call.key)
+        name = (call.case_id, call.key)
+        known = current.get(name)
         if known is None or (call.done, call.at or "") >= (known.done, known.at or ""):
-            current[call.key] = call
+            current[name] = call
     return current
 
 

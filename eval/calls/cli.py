@@ -195,8 +195,8 @@ def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> No
         print(f"interrupted; what is finished is in {output}: repeat the command to go on", file=sys.stderr)
         raise typer.Exit(130) from None
     summary = summarise_file(output, mirror=None, settings=STANDARD)
-    keep_own_summary(output, summary)
     show_summary(summary, as_json=False)
+    keep_own_summary(output, summary)
     _say_how_it_ended(summary, output, outcome)
 
 

@@ -105,11 +105,20 @@ class Journal:
         self._fd = os.open(self.path, os.O_WRONLY | os.O_APPEND)
 
     def append(self, line: Mapping[str, Any]) -> None:
-        """Write one line; it survives the death of this process when the call returns."""
+        """Write one line; it survives the death of this process when the call returns.
+
+        Raises:
+            OSError: it cannot be written whole; then nothing of it is left, or a later line would be glued to the stump.
+        """
         data = _encode(line)
-        written = os.write(self._fd, data)
-        while written < len(data):  # a full disk or a signal may cut a write short
-            written += os.write(self._fd, data[written:])
+        written = 0
+        try:
+            while written < len(data):  # a full disk or a signal may cut a write short
+                written += os.write(self._fd, data[written:])
+        except OSError as error:
+            if written:
+                os.ftruncate(self._fd, os.fstat(self._fd).st_size - written)
+            raise OSError(error.errno, error.strerror, str(self.path)) from None
 
     def sync(self) -> None:
         """Wait until every line so far is on the disk."""

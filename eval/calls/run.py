@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from eval.calls.builtin import POLICIES, verbatim_reply
-from eval.calls.call import JUDGED_ANSWERS, NO_USAGE, VERSION, Call, call_line
+from eval.calls.call import JUDGED_ANSWERS, NO_USAGE, VERSION, Call, CallName, call_line
 from eval.calls.endpoint import Adaptation, Client, Reply, Usage
 from eval.calls.journal import Journal
 from eval.calls.plan import Plan, Request
+from eval.calls.reply import one_line, shortened
 from eval.cases import Case
 from eval.judging.judge import RefusedReplyError, parse_decisions
 
@@ -56,8 +57,8 @@ class Runner:
     plan: Plan
     journal: Journal
     client: Client
-    known: dict[str, Call]
-    reusable: Mapping[str, Call]
+    known: Mapping[CallName, Call]
+    reusable: Mapping[str, Mapping[str, Call]]
     now: Callable[[], str]
     on_progress: Callable[[Progress], None]
     patience: int = 2
@@ -108,10 +109,11 @@ class Runner:
 
     def _finished(self, request: Request) -> Call | None:
         """Return the final reply that the journal or a reused journal holds for a request; copy a reused one."""
-        known = self.known.get(request.key)
+        known = self.known.get((request.case.case_id, request.key))
         if known and known.done and _readable(known, request):
             return known
-        old = self.reusable.get(request.key)
+        paid = self.reusable.get(request.key, {})
+        old = paid.get(request.case.case_id) or next(iter(paid.values()), None)
         if old is None or not _readable(old, request):
             return None
         call = replace(
@@ -121,7 +123,7 @@ class Runner:
             judge=request.judge,
             repeat=request.repeat,
         )
-        self.journal.append(call_line(call))
+        self._keep(call_line(call))
         return call
 
     async def _ask(self, request: Request, *, reply: int) -> Call:
@@ -142,7 +144,7 @@ class Runner:
             reply=reply,
             state=state,
             text=got.text,
-            reason=reason,
+            reason=reason and shortened(one_line(reason)),
             finish_reason=got.finish_reason,
             usage=_usage(got.usage),
             model=got.model,
@@ -152,10 +154,10 @@ class Runner:
             latency_ms=got.latency_ms,
             at=self.now(),
         )
-        self.journal.append(call_line(call))
+        self._keep(call_line(call))
         self.on_progress(Progress("end", request.role, panel, state, call.usage))
         if not call.done and reason:
-            self.reasons[call.case_id] = reason
+            self.reasons[call.case_id] = call.reason or reason
         self._stop_if_hopeless(got, request)
         return call
 
@@ -199,7 +201,14 @@ class Runner:
             "to": change.to,
             "status": change.status,
         }
-        self.journal.append(line)
+        self._keep(line)
+
+    def _keep(self, line: Mapping[str, Any]) -> None:
+        try:
+            self.journal.append(line)
+        except OSError as error:  # no other call may be paid for that cannot be kept
+            self.stopped = self.stopped or str(error)
+            raise
 
     async def _sync(self) -> None:
         while True:

@@ -13,7 +13,7 @@ from typing import Any
 
 from bedside_bench import sha256_json
 from builder.errors import BadInput
-from eval.calls.call import Call, case_line, current_calls
+from eval.calls.call import Call, CaseHead, case_line, current_calls
 from eval.calls.endpoint import Adaptation, Client
 from eval.calls.journal import Journal, JournalData, read_journal
 from eval.calls.plan import Plan
@@ -78,21 +78,34 @@ def _open(plan: Plan, journal: Journal, *, header: Mapping[str, Any], started: s
             f"{journal.path}: holds another run; {'; '.join(changed)}. Repeat the first command to go on, "
             "or give another --output (--reuse carries paid replies over)"
         )
-    for head_ in plan.heads()[len(old.cases) :]:
+    for head_ in _missing_heads(journal.path, old.cases, plan.heads()):
         journal.append(case_line(head_))
     return old
+
+
+def _missing_heads(path: Path, held: Sequence[CaseHead], planned: Sequence[CaseHead]) -> list[CaseHead]:
+    """Return the case lines that a journal lacks; the points that a run is scored with are its data's or it is refused.
+
+    Raises:
+        BadInput: a case line is not that of the data.
+    """
+    known = {head.case_id: head for head in planned}
+    for head in held:
+        if known.get(head.case_id) != head:
+            raise BadInput(f"{path}: the line of case {head.case_id} is not what the data say of it; restore the line")
+    return [head for head in planned if head not in held]
 
 
 def _adaptation(line: Mapping[str, Any]) -> Adaptation:
     return Adaptation(**{name: line[name] for name in Adaptation.__slots__})
 
 
-def reusable_calls(journals: Iterable[JournalData]) -> dict[str, Call]:
-    """Return the final replies of other journals by key, each marked with the identity it was paid for under."""
-    found: dict[str, Call] = {}
+def reusable_calls(journals: Iterable[JournalData]) -> dict[str, dict[str, Call]]:
+    """Return the final replies of other journals by key and case id, each marked with the identity that paid for it."""
+    found: dict[str, dict[str, Call]] = {}
     for journal in journals:
         origin = journal.header["identity_sha256"]
-        for key, call in current_calls(journal.calls).items():
-            if call.done and key not in found:
-                found[key] = replace(call, reused_from=call.reused_from or origin)
+        for (case_id, key), call in current_calls(journal.calls).items():
+            if call.done and case_id not in found.get(key, {}):
+                found.setdefault(key, {})[case_id] = replace(call, reused_from=call.reused_from or origin)
     return found

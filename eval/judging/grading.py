@@ -115,7 +115,8 @@ def grade_journal(data: JournalData) -> RunData:
         answer_temperature=_sent_temperature(data, "answer"),
         judge_temperature=_sent_temperature(data, "judge"),
         started_at=header.get("started"),
-        finished_at=max(times) if times else None,
+        # A reply taken over keeps the time of its own run, which may have been over before this one began.
+        finished_at=max([*times, header.get("started") or ""]) if times else None,
         dataset_sha256=identity["dataset_sha256"],
         content_sha256=header.get("data", {}).get("content_sha256"),
         identity_sha256=header["identity_sha256"],

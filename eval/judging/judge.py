@@ -76,7 +76,12 @@ def _refuse(constant: str) -> Any:
 
 
 def _listed(ids: Sequence[str]) -> str:
-    return f"{len(ids)} ({', '.join(ids[:3])}{', ...' if len(ids) > 3 else ''})" if ids else "none"
+    # A reply's ids are a model's words: any length, any characters, broken ones too.
+    return f"{len(ids)} ({', '.join(map(_shown_id, ids[:3]))}{', ...' if len(ids) > 3 else ''})" if ids else "none"
+
+
+def _shown_id(id_: str) -> str:
+    return id_ if id_.isprintable() and len(id_) <= 60 else _short(id_)
 
 
 def _short(value: object) -> str:

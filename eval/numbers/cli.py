@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -95,10 +97,19 @@ def _write_summary(summary: Mapping[str, Any], to: Path, *, results: Path, setti
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a kill leaves the old one or the new one."""
-    new = path.with_name(f"{path.name}.new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(path)
+    """Write a file so that a kill leaves the old one or the new one.
+
+    Raises:
+        BadInput: there is no right or no room to write it.
+    """
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+    except OSError as error:
+        with suppress(OSError):
+            new.unlink()
+        raise BadInput(f"{path}: the summary could not be written: {error.strerror}") from None
 
 
 def software() -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from builder.errors import BadInput, DigestMismatch
 from eval.calls.journal import json_lines, read_journal
@@ -18,6 +18,9 @@ from eval.judging.identity import semantics_sha256
 from eval.numbers.summary import summarise
 from eval.numbers.upstream import read_upstream
 from eval.numbers.upstream_rows import KnownCase
+
+if TYPE_CHECKING:
+    from eval.cases import Case
 
 
 def is_journal(path: Path) -> bool:
@@ -48,33 +51,39 @@ def read_run(path: Path, *, mirror: Path | None = None) -> RunData:
 def _check_same_data(run: RunData, mirror: Path) -> None:
     from eval.cases import read_cases
 
-    found = read_cases(mirror).dataset_sha256
+    data = read_cases(mirror)
+    found = data.dataset_sha256
     if found != run.dataset_sha256:
         raise DigestMismatch(
             f"--data {mirror}: expected the run's dataset_sha256 {run.dataset_sha256}, found {found}; give the mirror "
             "that was judged, or leave --data out: a journal carries its points"
         )
+    selected = {case.case_id for case in run.cases}
+    expected = [_known_case(case) for case in data.cases if case.case_id in selected]
+    held = [KnownCase(case.benchmark, case.grading_method, case.item_ids, case.points) for case in run.cases]
+    if held != expected:
+        raise BadInput(f"--data {mirror}: its cases are not those of the journal's case lines; restore the lines")
 
 
 def _read_upstream_with(path: Path, mirror: Path) -> RunData:
     from eval.cases import read_cases
 
     data = read_cases(mirror)
-    known = {
-        case.case_id: KnownCase(
-            benchmark=case.benchmark,
-            grading_method=case.grading_method,
-            item_ids=tuple(item.item_id for item in case.items),
-            points=tuple(item.points for item in case.items),
-        )
-        for case in data.cases
-    }
     return read_upstream(
         path,
-        cases=known,
+        cases={case.case_id: _known_case(case) for case in data.cases},
         dataset_sha256=data.dataset_sha256,
         content_sha256=data.content_sha256,
         data={"repo": data.repo, "revision": data.revision, "n_cases": len(data.cases)},
+    )
+
+
+def _known_case(case: Case) -> KnownCase:
+    return KnownCase(
+        benchmark=case.benchmark,
+        grading_method=case.grading_method,
+        item_ids=tuple(item.item_id for item in case.items),
+        points=tuple(item.points for item in case.items),
     )
 
 
