@@ -18,6 +18,8 @@ from builder.problems import At, Problem, shown
 from builder.sources import CASE_ID, CaseFile
 
 MAX_PROBLEMS_PER_FILE: Final = 1000
+MAX_SPLIT_NAME: Final = 100
+"""Characters of a split's name: it becomes part of a file's."""
 
 _CASE_KEYS: Final = frozenset(CASE_FIELDS)
 _CASE: Final = itemgetter(*CASE_FIELDS)
@@ -91,8 +93,9 @@ def _split(at: At, split: object, *, held_out: bool) -> Iterator[Problem]:
         yield at.error("wrong-type", "split", shown(split), "text")
     elif not held_out:
         yield at.error("split", "split", shown(split), shown(PUBLIC_SPLIT), "--held-out accepts held-out cases")
-    elif not _SPLIT.fullmatch(split):
-        yield at.error("split", "split", shown(split), "a name of letters, digits and underscores")
+    elif split == "all" or len(split) > MAX_SPLIT_NAME or not _SPLIT.fullmatch(split):
+        expected = f"a name of at most {MAX_SPLIT_NAME} letters, digits and underscores, and not all"
+        yield at.error("split", "split", shown(split), expected)
 
 
 def _prompt(at: At, case: Case) -> Iterator[Problem]:

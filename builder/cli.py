@@ -36,7 +36,7 @@ SourceArgument = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="A folder with registry.json and data/, the data folder itself, or a Hub dataset: org/name[@revision].",
+        help="A folder with registry.json and data/, the data folder itself, or a Hub dataset: org/name@revision.",
     ),
 ]
 PanelOption = Annotated[

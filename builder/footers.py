@@ -56,7 +56,7 @@ def check_card(
         counted: whether the card must state rows and sizes; that of a results folder must not.
     """
     try:
-        front = read_front_matter((folder / CARD).read_bytes())
+        front = read_front_matter(_card_bytes(folder / CARD))
     except (BadInput, OSError) as error:
         return [Finding(CARD, "front matter", "the card of this folder", str(error))]
     wanted = about or {}
@@ -78,7 +78,13 @@ def check_card(
         used.update(name for names in found.values() for name in names)
     findings += _check_names([config["config_name"] for config in front["configs"]], front, expected)
     findings += [_card(f"file {name}", "in a config", "in none") for name in footers if name not in used]
-    return findings
+    return list(dict.fromkeys(findings))  # a file is in its own config and in `all`
+
+
+def _card_bytes(path: Path) -> bytes:
+    if path.exists() and not path.is_file():  # reading a pipe would wait for its writer
+        raise BadInput("expected a regular file, found something else")
+    return path.read_bytes()
 
 
 def _card(what: str, expected: object, found: object) -> Finding:

@@ -129,7 +129,16 @@ def _info_yaml(config: CardConfig) -> dict[str, object]:
 
 
 class _StrictLoader(SafeLoader):
-    """Refuse a key that stands twice: PyYAML, and so `datasets`, lets the last one win in silence."""
+    """Refuse a key that stands twice: PyYAML, and so `datasets`, lets the last one win in silence.
+
+    Refuse aliases too: a card of ours has none, and a few nested ones stand for more text than any machine can hold.
+    """
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Return the next node, which is written out in full."""
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.composer.ComposerError(None, None, "an alias", self.peek_event().start_mark)
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Return a mapping whose keys are all different."""

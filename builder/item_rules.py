@@ -83,7 +83,7 @@ def first_item_id(case: Case) -> re.Match[str] | None:
 def prompt_md5(case: Case) -> str | None:
     """Return the md5 of a case's prompt, which its item ids begin with, or None where there is no prompt."""
     prompt = case.get("prompt")
-    if not isinstance(prompt, str) or not prompt:
+    if not isinstance(prompt, str) or not prompt or prompt.isspace():
         return None
     return md5(prompt.encode(errors="surrogatepass"), usedforsecurity=False).hexdigest()
 

@@ -15,6 +15,8 @@ from typing import Any, Final
 from builder.reading import Boundary, read_bytes
 
 LEGAL_PREFIXES: Final = ("LICENSE", "LICENCE", "NOTICE", "DISCLAIMER", "CITATION.cff")
+LICENSE_ID: Final = re.compile(r"[a-z0-9][a-z0-9.+-]*")
+"""The form of the Hub's licence ids."""
 LICENCE_HINT: Final = 'state it in registry.json as "license": "<id the Hub knows>", such as "cc-by-4.0"'
 
 _YAML_LICENCE: Final = re.compile(r"^license:[ \t]*[\"']?([A-Za-z0-9][\w.+-]*)[\"']?[ \t]*(?:#.*)?$", re.MULTILINE)
@@ -54,14 +56,22 @@ def legal_files(root: Path) -> tuple[Path, ...]:
         names = sorted(path.name for path in root.iterdir())
     except OSError:
         return ()
-    return tuple(root / name for name in names if name.startswith(LEGAL_PREFIXES) and (root / name).is_file())
+    return tuple(root / name for name in names if name.startswith(LEGAL_PREFIXES) and not (root / name).is_dir())
 
 
 def licence_statements(root: Path, registry: dict[str, Any] | None, boundary: Boundary) -> tuple[Statement, ...]:
     """Return what the tree states, the most deliberate statement first: registry, citation, card, licence text."""
-    stated = (registry or {}).get("license")
-    first = [Statement("registry.json", stated.lower())] if isinstance(stated, str) and stated.strip() else []
+    stated = stated_license((registry or {}).get("license"))
+    first = [Statement("registry.json", stated)] if stated else []
     return (*first, *_from_files(root, boundary))
+
+
+def stated_license(stated: object) -> str | None:
+    """Return the id of a licence stated by its id or by its usual name, None for anything else."""
+    if not isinstance(stated, str):
+        return None
+    name = stated.strip().lower()
+    return name if LICENSE_ID.fullmatch(name) else licence_of_text(stated)
 
 
 def _from_files(root: Path, boundary: Boundary) -> Iterator[Statement]:

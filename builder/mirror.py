@@ -18,6 +18,7 @@ from builder.card import render_mirror_card
 from builder.errors import BadInput, DigestMismatch
 from builder.folder import check_replaceable, split_order, staging, swap_in, write_digests, write_files
 from builder.footers import CARD
+from builder.licence import LICENSE_ID
 from builder.origin import SAMPLES, find_origin
 from builder.problems import Fault, Report
 from builder.reading import read_bytes
@@ -29,7 +30,7 @@ from builder.writer import MirrorWriter, check_split_name
 
 __all__ = ["Built", "build_mirror", "check_split_name", "verify_mirror"]
 
-LICENSE_ID: Final = re.compile(r"[a-z0-9][a-z0-9.+-]*")
+LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,6 @@ def build_mirror(
 
 def _card_of(writer: MirrorWriter, digests: Mapping[str, Any], *, source: Source, legal: Mapping[str, bytes]) -> str:
     registry = source.registry or {}
-    language = registry.get("language", "en")
     origin = find_origin(registry, digests["source"]["license"], legal=legal, repo=source.repo)
     return render_mirror_card(
         installed_card().read_bytes().decode(),
@@ -107,9 +107,15 @@ def _card_of(writer: MirrorWriter, digests: Mapping[str, Any], *, source: Source
         counts=writer.counts(),
         splits=split_order(digests["splits"]),
         legal=sorted(legal),
-        language=[language] if isinstance(language, str) else list(map(str, language)),
+        language=_languages(registry.get("language")),
         example=writer.example if origin.kind == SAMPLES else None,
     )
+
+
+def _languages(stated: object) -> list[str]:
+    """Return the language codes that a registry states, English where it states none."""
+    codes = stated if isinstance(stated, list) else [stated]
+    return [code for code in codes if isinstance(code, str) and LANGUAGE.fullmatch(code)] or ["en"]
 
 
 def _read_back(staged: Path, folder_digest: str, on_progress: Progress | None) -> None:

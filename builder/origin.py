@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 import yaml
@@ -15,6 +16,9 @@ import yaml
 BEDSIDEBENCH: Final = "bedsidebench"
 SAMPLES: Final = "samples"
 OWN: Final = "own"
+
+SAMPLES_NAME: Final = "bedside-bench-samples"
+"""The name in the registry of the cases that we ship."""
 
 UPSTREAM_LICENSE: Final = "cc-by-nc-sa-4.0"
 UPSTREAM_REPO: Final = "doximity/bedside-bench"
@@ -50,7 +54,7 @@ def find_origin(
     attribution = " ".join(part for part in (cited, copyright_line) if part) or None
     if repo == UPSTREAM_REPO or (license_id == UPSTREAM_LICENSE and "doximity" in (attribution or "").lower()):
         return Origin(BEDSIDEBENCH, "BedsideBench (Parquet mirror)", attribution)
-    if "sample" in name.lower():
+    if name == SAMPLES_NAME:
         return Origin(SAMPLES, "Sample cases for bedside-bench", attribution)
     return Origin(OWN, name, attribution)
 
@@ -65,15 +69,22 @@ def _citation(legal: Mapping[str, bytes]) -> str | None:
         return None
     listed = cff.get("authors")
     authors = [_author(author) for author in listed if isinstance(author, dict)] if isinstance(listed, list) else []
+    version = _scalar(cff.get("version"))
     release = ", ".join(
-        str(part) for part in (cff.get("version") and f"Version {cff['version']}", cff.get("date-released")) if part
+        part for part in (version and f"Version {version}", _scalar(cff.get("date-released"))) if part
     )
-    parts = [", ".join(filter(None, authors)), str(cff.get("title") or ""), release]
+    parts = [", ".join(filter(None, authors)), _scalar(cff.get("title")), release]
     return _plain(" ".join(f"{part.rstrip('.')}." for part in parts if part)) or None
 
 
 def _author(author: Mapping[str, object]) -> str:
-    return str(author.get("name") or " ".join(str(author[k]) for k in ("given-names", "family-names") if author.get(k)))
+    names = (_scalar(author.get(key)) for key in ("given-names", "family-names"))
+    return _scalar(author.get("name")) or " ".join(filter(None, names))
+
+
+def _scalar(value: object) -> str:
+    """Return a YAML scalar as text, nothing for a collection: one of nested aliases would print without end."""
+    return str(value) if isinstance(value, str | int | float | date) else ""
 
 
 def _copyright(legal: Mapping[str, bytes]) -> str | None:

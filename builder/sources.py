@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from bedside_bench import PANEL_IDS, Case
 from builder.errors import BadInput
-from builder.licence import LICENCE_HINT, Statement, legal_files, licence_statements
+from builder.licence import LICENCE_HINT, Statement, legal_files, licence_statements, stated_license
 from builder.problems import Fault, Problem, printable, shown
 from builder.reading import Boundary, folder_fault, read_bytes
 from builder.strict_json import parse
@@ -62,6 +62,11 @@ class PanelFolder:
     unlisted: tuple[str, ...]
     strays: tuple[str, ...]
     problems: tuple[Problem, ...]
+
+    @property
+    def lists_cases(self) -> bool:
+        """Whether there is a list that a case file can be missing from."""
+        return isinstance((self.manifest or {}).get("case_ids"), list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +129,7 @@ def open_panel(source: Source, panel: str) -> PanelFolder:
     ids = _usable_ids(manifest)
     cases = source.data / panel / "cases"
     if fault := folder_fault(str(cases), source.boundary):
-        return PanelFolder(panel, manifest, ids, (), (), (*problems, _problem(fault, source.path(panel, "cases"))))
+        return PanelFolder(panel, manifest, (), (), (), (*problems, _problem(fault, source.path(panel, "cases"))))
     names = sorted(os.listdir(cases))  # noqa: PTH208 - names only: a panel may hold a million files
     listed = {f"{case_id}.json" for case_id in ids}
     unlisted = tuple(name for name in names if name.endswith(".json") and name not in listed)
@@ -174,7 +179,7 @@ def _open_folder(folder: Path, *, repo: str | None = None, revision: str | None 
         revision=revision,
         license=statements[0].license if statements else None,
         legal=legal_files(root),
-        problems=(*problems, *_licence_problems(statements)),
+        problems=(*problems, *_licence_problems(registry, statements), *_legal_problems(root, boundary)),
         boundary=boundary,
     )
 
@@ -199,12 +204,25 @@ def _holds_panels(folder: Path) -> bool:
     return any((folder / panel).is_dir() for panel in PANEL_IDS)
 
 
-def _licence_problems(statements: Sequence[Statement]) -> Iterator[Problem]:
-    if not statements:
+def _licence_problems(registry: dict[str, Any] | None, statements: Sequence[Statement]) -> Iterator[Problem]:
+    stated = (registry or {}).get("license")
+    if stated not in (None, "") and not stated_license(stated):
+        yield _licence_warning("license-id", shown(stated), "a licence's id")
+    elif not statements:
         yield _licence_warning("license-unknown", "none in the registry, citation, card or licence file", "a licence")
     elif any(one.license != statements[0].license for one in statements):
         found = ", ".join(f"{shown(one.license)} in {one.file}" for one in statements)
         yield _licence_warning("license-conflict", found, "one licence throughout")
+
+
+def _legal_problems(root: Path, boundary: Boundary) -> Iterator[Problem]:
+    """Yield an error for each licence, notice or citation file that a mirror must carry and could not."""
+    for path in legal_files(root):
+        raw = read_bytes(str(path), boundary)
+        if isinstance(raw, Fault):
+            yield _problem(raw, path.name)
+        elif not path.name.isprintable():
+            yield _problem(Fault("file-name", "characters that do not print", "a name in plain text"), path.name)
 
 
 def _licence_warning(rule: str, found: str, expected: str) -> Problem:

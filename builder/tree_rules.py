@@ -146,7 +146,7 @@ def _counts(registry: Mapping[str, Any], panels: Sequence[str], found: Mapping[s
             field, stated, files = "cases_per_panel", whole, have.all
         if stated is not None and stated != files:
             differing = True
-            yield _warning("registry-count", field, f"{files:,} case files in {panel}", f"{shown(stated)} a panel")
+            yield _warning("registry-count", field, f"{_case_files(files)} in {panel}", f"{shown(stated)} a panel")
     if len(panels) == len(PANEL_IDS):
         yield from _totals(registry, sum(have.public for have in found.values()), differing)
 
@@ -157,4 +157,8 @@ def _totals(registry: Mapping[str, Any], n_public: int, differing: bool) -> Iter
     totals = registry.get("totals")
     stated = totals.get("published_cases", n_public) if isinstance(totals, dict) else n_public
     if stated != n_public and not differing:  # else the panels have said it already
-        yield _warning("registry-count", "totals.published_cases", f"{n_public:,} case files", shown(stated))
+        yield _warning("registry-count", "totals.published_cases", _case_files(n_public), shown(stated))
+
+
+def _case_files(n: int) -> str:
+    return f"{n:,} case file{'' if n == 1 else 's'}"

@@ -106,7 +106,7 @@ class _Walk:
 
     def _file(self, file: CaseFile, folder: PanelFolder) -> list[Problem]:
         problems = check_case(file, held_out=self.held_out)
-        if not file.listed and folder.manifest is not None and not (self.held_out and _split(file) != PUBLIC_SPLIT):
+        if not file.listed and folder.lists_cases and not (self.held_out and _split(file) != PUBLIC_SPLIT):
             problems.append(_unlisted(file))
         case = file.case
         if case is None:

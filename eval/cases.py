@@ -23,6 +23,7 @@ from bedside_bench import (
 from bedside_bench import Case as CaseObject
 from builder.digests import file_sha256, read_digests, split_order
 from builder.errors import BadInput, DigestMismatch
+from builder.folder import recover
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,7 @@ def read_cases(mirror: Path) -> CaseSet:
         BadInput: the folder is no mirror.
         DigestMismatch: a file or the rows are not those that `digests.json` names.
     """
+    recover(mirror)
     digests = read_digests(mirror)
     if digests.get("kind") != "mirror":
         raise BadInput(f"{mirror}: expected a mirror, found kind {digests.get('kind')!r}; see bedside-bench build")

@@ -6,6 +6,8 @@ run is at fault, 2 wrong usage, 130 after Ctrl-C. Heavy modules are imported ins
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,7 +58,9 @@ def results(
         from eval.results.folder import current_summary, write_results
 
         summary = current_summary(journal, software=software())
-        write_whole(journal.with_suffix(".summary.json"), summary.decode())
+        own = journal.with_suffix(".summary.json")
+        if not own.is_file() or own.read_bytes() != summary:  # a finished run may lie where nothing can be written
+            write_whole(own, summary.decode())
         written = write_results(journal, out, summary_bytes=summary, with_texts=with_texts)
     done = "added" if written.added else "already there, unchanged"
     print(f"{done}: {written.path}")
@@ -96,4 +100,7 @@ app.command("demo")(demo)
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a console that lacks a character must not end a paid run
     app()

@@ -254,3 +254,24 @@ with Journal(Path({str(path)!r})) as journal:
     assert len(said) > 100
     assert [str(number) for number in range(len(lines))] == [line["key"] for line in lines]
     assert len(lines) in (len(said), len(said) + 1)
+
+
+def test_a_line_that_does_not_fit_leaves_no_stump(tmp_path: Path) -> None:
+    """A write cut short by a full disk is taken back whole and names the file; the next line stands on its own."""
+    code = (
+        "import resource, sys; from pathlib import Path; from tests import test_journal as t\n"
+        "with t.Journal(Path(sys.argv[1])) as journal:\n"
+        "    journal.create(t.HEADER, t.HEADS)\n"
+        "    room = journal.path.stat().st_size + 300\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))\n"
+        "    try: journal.append(t.call_line(t._call(text='x' * 1000)))\n"
+        "    except OSError as error: found = error.filename\n"
+        "    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)\n"
+        "    journal.append(t.call_line(t._call()))\n"
+        "    print(found)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "x.jsonl")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent.parent, check=True)
+
+    assert str(tmp_path / "x.jsonl") == done.stdout.strip()
+    assert [_call()] == read_journal(tmp_path / "x.jsonl").calls

@@ -115,3 +115,13 @@ def test_no_json_value_is_guessed_at(value: Any) -> None:
     """No JSON value that is not a complete reply ever becomes decisions, or a traceback."""
     with pytest.raises(RefusedReplyError):
         parse_decisions(json.dumps({"decisions": value}), IDS)
+
+
+def test_a_refusal_is_short_and_plain_whatever_ids_a_reply_names() -> None:
+    """An unknown id of any length, with broken or control characters, is named shortly and without them."""
+    reply = r'{"decisions":[{"item_id":"\ud800\n\u001b' + "x" * 100_000 + '","matched":true}]}'
+    with pytest.raises(RefusedReplyError) as refused:
+        parse_decisions(reply, IDS)
+
+    assert 400 > len(str(refused.value))
+    assert str(refused.value).isprintable()

@@ -25,7 +25,7 @@ from eval.calls.journal import read_journal
 
 pytestmark = pytest.mark.real
 COMMAND = [sys.executable, "-c", "from eval.cli import main; main()"]
-ANSWER_CONTEXT = "640"  # a model this small goes on until its context is full: the answer is cut, and judged as it is
+ANSWER_CONTEXT = "448"  # a model this small goes on until its context is full: the answer is cut, and judged as it is
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def test_a_smoke_run_with_a_real_model_completes(tmp_path: Path) -> None:
     with _server(model, context=ANSWER_CONTEXT) as answers, _server(model) as judges:
         models = ["--answer-model", "gemma-3-270m", "--judge-model", "gemma-3-270m"]
         urls = ["--base-url", answers, "--judge-base-url", judges]
-        options = ["--smoke", "--judge-format", "json_schema", "--id-style", "short", "--concurrency", "2"]
+        options = ["--smoke", "--judge-format", "json_schema", "--id-style", "short", "--concurrency", "1"]
         run = subprocess.run(
             [*COMMAND, "run", str(mirror), *models, *urls, *options, "--output", str(output)],
             capture_output=True,

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
 import socket
+import subprocess
+import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from builder.errors import BadInput
 from eval.calls.answers import GivenAnswer, GivenAnswers
 from eval.calls.journal import read_journal
 from eval.calls.plan import Model
+from eval.cases import CaseSet
 from eval.judging.grading import grade_journal
 from eval.judging.protocol import protocol_prompts
 from eval.numbers.readers import read_run, summarise_run
@@ -294,3 +299,89 @@ def test_a_server_that_nobody_reaches_stops_the_run(tmp_path: Path) -> None:
 
     assert outcome.stopped is not None
     assert 3 <= _states(tmp_path / "x.jsonl")["failed"] <= 5
+
+
+def test_a_judge_that_names_broken_ids_costs_no_paid_line(tmp_path: Path) -> None:
+    """A reply with half a surrogate pair in an id is asked again, and the journal can be read and resumed."""
+    content = r'{"decisions":[{"item_id":"\ud800","matched":true}]}'
+    with LlmServer({"fault": "message", "role": "judge", "content": content, "times": 1}) as server:
+        run(make_plan(url=server.url), tmp_path / "x.jsonl")
+        run(make_plan(url=server.url), tmp_path / "x.jsonl")
+
+        assert 21 == server.hits
+    assert {"graded": 10} == _states(tmp_path / "x.jsonl")
+
+
+def _one_prompt_in_two_panels() -> CaseSet:
+    """Return two cases of two panels that share their prompt and so the key of their answers; `check` only warns."""
+    data = case_set(panels=("drug_safety", "guideline_adherence"))
+    first, second = data.cases
+    return replace(data, cases=(first, replace(second, conversation=first.conversation)))
+
+
+def test_cases_of_one_prompt_have_answers_of_their_own(tmp_path: Path) -> None:
+    """Where two cases share a prompt, a failed answer of one is asked again and is not taken for answered."""
+    with LlmServer({"fault": "400", "role": "answer", "numbers": [1]}) as server:
+        plan = make_plan(_one_prompt_in_two_panels(), url=server.url)
+        run(plan, tmp_path / "x.jsonl", concurrency=1)
+        run(plan, tmp_path / "x.jsonl", concurrency=1)
+
+        assert 5 == server.hits  # two answers and a judge call, then the failed answer and its judge call
+    assert {"graded": 2} == _states(tmp_path / "x.jsonl")
+
+
+def test_different_answers_to_one_prompt_are_paid_for_once(tmp_path: Path) -> None:
+    """Where two cases share a prompt and got different answers, a resumed or reused run asks nothing again."""
+    one = {"fault": "message", "role": "answer", "content": "another answer", "times": 1}
+    with LlmServer(one) as server:
+        plan = make_plan(_one_prompt_in_two_panels(), url=server.url)
+        for output, reuse in (("x", []), ("x", []), ("y", [tmp_path / "x.jsonl"])):
+            run(plan, tmp_path / f"{output}.jsonl", concurrency=1, reuse=reuse)
+
+        assert 4 == server.hits
+    texts = [call.text for call in read_journal(tmp_path / "y.jsonl").calls if call.role == "answer"]
+    assert 2 == len(set(texts))
+
+
+def test_a_changed_or_missing_case_line_never_moves_a_number(tmp_path: Path) -> None:
+    """On resume the points in a journal are the data's: a changed case line is refused, a missing one is put back."""
+    path = tmp_path / "x.jsonl"
+    run(make_plan(), path)
+    whole = path.read_bytes()
+    lines = whole.split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:3], *lines[4:]]))
+    run(make_plan(), path)
+
+    assert 10 == len(read_journal(path).cases)
+    path.write_bytes(whole.replace(b'_0",2]', b'_0",3]', 1))
+    with pytest.raises(BadInput, match="not what the data say"):
+        run(make_plan(), path)
+
+
+def test_a_run_of_reused_replies_ends_after_it_began(tmp_path: Path) -> None:
+    """Replies keep the time at which they were paid for, but a run made of them does not end before its start."""
+    run(make_plan(), tmp_path / "old.jsonl")
+    header = json.loads((tmp_path / "old.jsonl").read_text().split("\n")[0])
+    plan = make_plan()
+    run(plan, tmp_path / "new.jsonl", reuse=[tmp_path / "old.jsonl"])
+    text = (tmp_path / "new.jsonl").read_text()
+    (tmp_path / "new.jsonl").write_text(text.replace(header["started"], "2027-01-01T00:00:00.000000Z", 1))
+
+    assert "2027-01-01T00:00:00.000000Z" == _summary(tmp_path / "new.jsonl")["finished_at"]
+
+
+def test_a_journal_that_cannot_be_written_stops_further_calls(tmp_path: Path) -> None:
+    """Once a reply cannot be kept, calls in flight end and none is sent that could not be kept either."""
+    code = (
+        "import resource, sys; from pathlib import Path; from tests.plans import make_plan, run\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (9_000, resource.RLIM_INFINITY))\n"
+        "run(make_plan(url=sys.argv[1]), Path(sys.argv[2]), concurrency=2)"
+    )
+    long = {"fault": "message", "role": "answer", "content": "x" * 9_000, "numbers": [1]}
+    with LlmServer(long, latency_ms=20) as server:
+        command = [sys.executable, "-c", code, server.url, str(tmp_path / "x.jsonl")]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+
+        assert 3 >= server.hits
+    assert f"File too large: '{tmp_path / 'x.jsonl'}'" in done.stderr
+    assert (tmp_path / "x.jsonl").read_bytes().endswith(b"\n")

@@ -46,6 +46,7 @@ def make_plan(choices: Choices) -> Plan:
         raise BadInput("expected an answer model or a file of answers, found neither; name one with --answer-model")
     if choices.judge is None:
         raise BadInput("expected a judge model, found none; name one with --judge-model")
+    _check_names(choices)
     answer = choices.answer or Model((given and given.model) or "given answers")
     _check_builtin(answer if given is None else None, choices.judge)
     data = read_cases(choices.mirror)
@@ -79,6 +80,15 @@ def _check_numbers(choices: Choices) -> None:
             raise BadInput(f"{name}: expected seconds above 0, found {value:g}")
     if not 0 <= choices.temperature < math.inf:
         raise BadInput(f"--temperature: expected a number from 0 up, found {choices.temperature:g}")
+
+
+def _check_names(choices: Choices) -> None:
+    """Stop at a name that no request or digest can carry: one without a character, or with broken ones."""
+    models = {"--answer-model": choices.answer, "--judge-model": choices.judge}
+    names = {option: None if model is None else model.name for option, model in models.items()}
+    for option, name in {**names, "--reasoning-effort": choices.reasoning_effort}.items():
+        if name is not None and not (name.strip() and name.isprintable()):
+            raise BadInput(f"{option} {name!a}: expected a name of printable characters")
 
 
 def _check_builtin(answer: Model | None, judge: Model) -> None:

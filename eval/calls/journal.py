@@ -108,7 +108,7 @@ class Journal:
         """Write one line; it survives the death of this process when the call returns.
 
         Raises:
-            OSError: it cannot be written whole; then nothing of it is left, or a later line would be glued to the stump.
+            OSError: it cannot be written whole; nothing of it is left then, for a later line would be glued to it.
         """
         data = _encode(line)
         written = 0

@@ -77,20 +77,23 @@ def show_summary(summary: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def keep_own_summary(path: Path, summary: Mapping[str, Any]) -> None:
-    """Write the run's own summary beside its journal; other runners' files keep theirs."""
+    """Write the run's own summary beside its journal X.jsonl; copies and other runners' files leave it as it is."""
     from eval.numbers.readers import is_journal
     from eval.numbers.summary import dumps_summary
 
-    if is_journal(path):
+    if path.suffix == ".jsonl" and is_journal(path):
         write_whole(path.with_suffix(".summary.json"), dumps_summary(summary))
 
 
 def _write_summary(summary: Mapping[str, Any], to: Path, *, results: Path, settings: Settings) -> None:
+    from eval.numbers.readers import is_journal
     from eval.numbers.summary import dumps_summary
 
     own = results.with_suffix(".summary.json")
     if to.resolve() == results.resolve():
         raise BadInput(f"{to}: is the result file itself; give another file for its summary")
+    if to.suffix == ".jsonl" and to.is_file() and is_journal(to):
+        raise BadInput(f"{to}: is the journal of a run; give another file for the summary")
     if to.resolve() == own.resolve() and settings != STANDARD:
         raise BadInput(f"{own}: holds the run's own dialect and settings only; give another file")
     write_whole(to, dumps_summary(summary))

@@ -49,7 +49,7 @@ def read_run(path: Path, *, mirror: Path | None = None) -> RunData:
 
 
 def _check_same_data(run: RunData, mirror: Path) -> None:
-    from eval.cases import read_cases
+    from eval.cases import read_cases, select_cases
 
     data = read_cases(mirror)
     found = data.dataset_sha256
@@ -58,10 +58,13 @@ def _check_same_data(run: RunData, mirror: Path) -> None:
             f"--data {mirror}: expected the run's dataset_sha256 {run.dataset_sha256}, found {found}; give the mirror "
             "that was judged, or leave --data out: a journal carries its points"
         )
-    selected = {case.case_id for case in run.cases}
-    expected = [_known_case(case) for case in data.cases if case.case_id in selected]
+    chosen = (run.identity or {})["selection"]
+    selected = select_cases(
+        data.cases, panels=chosen.get("panels") or (), smoke=bool(chosen.get("smoke")), limit=chosen.get("limit")
+    )
+    expected = [_known_case(case) for case in selected]
     held = [KnownCase(case.benchmark, case.grading_method, case.item_ids, case.points) for case in run.cases]
-    if held != expected:
+    if held != expected or [case.case_id for case in run.cases] != [case.case_id for case in selected]:
         raise BadInput(f"--data {mirror}: its cases are not those of the journal's case lines; restore the lines")
 
 
