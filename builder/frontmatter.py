@@ -129,16 +129,7 @@ def _info_yaml(config: CardConfig) -> dict[str, object]:
 
 
 class _StrictLoader(SafeLoader):
-    """Refuse a key that stands twice: PyYAML, and so `datasets`, lets the last one win in silence.
-
-    Refuse aliases too: a card of ours has none, and a few nested ones stand for more text than any machine can hold.
-    """
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Return the next node, which is written out in full."""
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.composer.ComposerError(None, None, "an alias", self.peek_event().start_mark)
-        return super().compose_node(parent, index)
+    """Refuse a key that stands twice: PyYAML, and so `datasets`, lets the last one win in silence."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """Return a mapping whose keys are all different."""
@@ -153,15 +144,23 @@ def read_front_matter(card: bytes) -> dict[str, Any]:
     """Return the YAML object that a card begins with.
 
     Raises:
-        BadInput: a byte order mark, no block, broken YAML, or a key that stands twice.
+        BadInput: a byte order mark, no block, broken YAML, an alias, or a key that stands twice.
     """
     if card.startswith(b"\xef\xbb\xbf"):
         raise BadInput("expected no byte order mark, found one: some versions of datasets then ignore the card")
     try:
         block = _BLOCK.match(card.decode())
-        value = yaml.load(block[1], Loader=_StrictLoader) if block else None  # a SafeLoader
+        value = _strictly(block[1]) if block else None
     except (UnicodeDecodeError, RecursionError, ValueError, yaml.YAMLError) as error:
         raise BadInput(f"expected a YAML block in UTF-8, found: {' '.join(str(error).split())}") from None
     if not isinstance(value, dict):
         raise BadInput("expected a YAML block between two lines `---` at the very beginning, found none")
     return value
+
+
+def _strictly(text: str) -> object:
+    """Return the value of YAML without aliases: few lines of nested ones stand for more text than a machine holds."""
+    for event in yaml.parse(text, Loader=SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"an alias (*{event.anchor}), where the value itself must stand")
+    return yaml.load(text, Loader=_StrictLoader)  # a SafeLoader

@@ -70,9 +70,7 @@ def _citation(legal: Mapping[str, bytes]) -> str | None:
     listed = cff.get("authors")
     authors = [_author(author) for author in listed if isinstance(author, dict)] if isinstance(listed, list) else []
     version = _scalar(cff.get("version"))
-    release = ", ".join(
-        part for part in (version and f"Version {version}", _scalar(cff.get("date-released"))) if part
-    )
+    release = ", ".join(part for part in (version and f"Version {version}", _scalar(cff.get("date-released"))) if part)
     parts = [", ".join(filter(None, authors)), _scalar(cff.get("title")), release]
     return _plain(" ".join(f"{part.rstrip('.')}." for part in parts if part)) or None
 

@@ -64,7 +64,8 @@ def read_bytes(path: str, boundary: Boundary) -> bytes | Fault:
             return _read_link(path, boundary)
         return _read_regular(path)
     except OSError as error:
-        return _read_link(path, boundary) if Path(path).is_symlink() else _os_fault(error)
+        # os.path.islink, unlike Path.is_symlink, does not raise where the folder may not be searched
+        return _read_link(path, boundary) if os.path.islink(path) else _os_fault(error)  # noqa: PTH114
 
 
 def folder_fault(path: str, boundary: Boundary) -> Fault | None:
@@ -78,7 +79,11 @@ def folder_fault(path: str, boundary: Boundary) -> Fault | None:
         return Fault("missing-folder", "none", "a folder")
     except OSError as error:
         return _os_fault(error)
-    return None if stat.S_ISDIR(mode) else Fault("not-a-folder", _kind(mode), "a folder")
+    if not stat.S_ISDIR(mode):
+        return Fault("not-a-folder", _kind(mode), "a folder")
+    if not os.access(path, os.R_OK | os.X_OK):
+        return Fault("unreadable", "permission denied", "a readable folder")
+    return None
 
 
 def _read_regular(path: str) -> bytes | Fault:

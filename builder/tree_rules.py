@@ -35,10 +35,16 @@ def folder_problems(source: Source) -> Iterator[Problem]:
     except OSError:
         return  # then every panel is missing, which is reported
     for name in names:
-        folder = source.data / name
-        if name not in PANEL_IDS and ((folder / "manifest.json").exists() or (folder / "cases").is_dir()):
+        if name not in PANEL_IDS and _looks_like_a_panel(source.data / name):
             place = printable(source.path(name))
             yield Problem("error", "unknown-panel", place, None, None, shown(name), "one of the ten panels' ids")
+
+
+def _looks_like_a_panel(folder: Path) -> bool:
+    try:
+        return (folder / "manifest.json").exists() or (folder / "cases").is_dir()
+    except OSError:  # a folder that may not be searched
+        return False
 
 
 def manifest_problems(source: Source, folder: PanelFolder) -> Iterator[Problem]:

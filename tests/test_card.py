@@ -127,6 +127,10 @@ def test_held_out_cases_are_announced() -> None:
     assert "**This folder holds held-out cases** (split test). Do not publish it." in card
     assert "The split `public` holds the cases whose own `split` is `train`" in card
     assert "held-out" not in render()
+    assert "mirror of public and held-out cases of BedsideBench" in render(
+        BEDSIDEBENCH, splits=[("train", "train"), ("test", "test")]
+    )
+    assert "mirror of public cases of BedsideBench" in render(BEDSIDEBENCH)
 
 
 @pytest.mark.parametrize(

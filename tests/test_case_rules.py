@@ -202,6 +202,22 @@ def test_a_case_can_be_checked_alone() -> None:
     )
 
 
+@pytest.mark.parametrize("split", ["all", "held-out", "", "x" * 101, "a/b"])
+def test_a_held_out_split_has_a_name_that_a_mirror_can_have(split: str) -> None:
+    """What `build --held-out` could not write is an error of `check --held-out`."""
+    case = {**make_case(DRUG), "split": split}
+
+    assert [p.rule for p in check_case(CaseFile(FILE0, DRUG, True, b"", case, ()), held_out=True)] == ["split"]
+    assert check_case(CaseFile(FILE0, DRUG, True, b"", {**case, "split": "held_out.2"}, ()), held_out=True) == []
+
+
+def test_a_blank_prompt_is_one_problem(tmp_path: Path) -> None:
+    """Item ids are not held against the md5 of nothing."""
+    broken = case(prompt=" \n")
+
+    assert [rule for rule, severity in reported(tmp_path, broken).values() if severity == "error"] == ["empty-string"]
+
+
 JSON_VALUES = st.recursive(
     st.none()
     | st.booleans()

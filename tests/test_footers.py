@@ -179,7 +179,9 @@ def test_another_way_of_writing_parquet_is_named(mirror: Path, options: dict[str
     )
     remake_digests(mirror)
 
-    assert found in "\n".join(whats(mirror))
+    lines = whats(mirror)
+    assert found in "\n".join(lines)
+    assert len(set(lines)) == len(lines), "a file of two configs is named once"
 
 
 def test_columns_that_differ_within_a_config_are_named(tmp_path: Path) -> None:

@@ -89,9 +89,10 @@ def test_a_text_that_yaml_would_read_as_something_else_stays_a_text(name: str) -
         ("---\nconfigs: [1]\nconfigs: []\n---\n", "the key 'configs' stands twice"),
         ("---\na: {b: 1, b: 2}\n---\n", "the key 'b' stands twice"),
         ("---\na: [\n---\n", "expected a YAML block"),
+        ("---\na: &a [1]\nb: *a\n---\n", "an alias"),
         ("---\na: !!python/object:os.system x\n---\n", "expected a YAML block"),
     ],
-    ids=["BOM", "no block", "a list", "top key twice", "inner key twice", "broken", "code"],
+    ids=["BOM", "no block", "a list", "top key twice", "inner key twice", "broken", "alias", "code"],
 )
 def test_a_block_that_libraries_read_differently_is_refused(card: str, message: str) -> None:
     """What one version of a library ignores and another takes is named, not guessed at."""

@@ -187,8 +187,25 @@ def test_a_link_among_the_legal_files_may_not_leave_the_tree(tmp_path: Path) -> 
     (tmp_path / "secret").write_text("mine", encoding="utf-8")
     (source / "NOTICE").symlink_to(tmp_path / "secret")
 
-    with pytest.raises(BadInput, match=r"NOTICE: expected "):
-        build(source, tmp_path / "mirror")
+    done = build(source, tmp_path / "mirror")
+
+    assert ["link-leaves-tree"] == [problem.rule for problem in done.report.problems]
+    assert not (tmp_path / "mirror").exists()
+
+
+@pytest.mark.parametrize(
+    ("stated", "codes"),
+    [("es", "- es"), (["en", "zh-Hans"], "- en\n- zh-Hans"), (5, "- en"), ([{"a": 1}, None, "EN US"], "- en")],
+    ids=["one", "two", "a number", "no code"],
+)
+def test_the_cards_languages_are_the_registrys_codes(tmp_path: Path, stated: object, codes: str) -> None:
+    """What is no language code is left out; where none is stated it is English."""
+    source = write_tree(tmp_path / "source", panels=["drug_safety"])
+    edit_json(source / "registry.json", language=stated)
+
+    card = (build(source, tmp_path / "mirror", panels=["drug_safety"]).folder / "README.md").read_text(encoding="utf-8")
+
+    assert f"language:\n{codes}\ntask_categories:" in card
 
 
 def test_the_licence_is_the_sources_or_the_one_given(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from builder.origin import BEDSIDEBENCH, OWN, SAMPLES, find_origin
@@ -49,8 +51,9 @@ def test_cases_are_bedsidebenchs_only_by_evidence(
 
 
 def test_our_samples_are_known_by_the_name_of_their_registry() -> None:
-    """A registry whose name says samples gets the card of samples."""
+    """The registry's whole name decides: someone's cases about samples are not called ours."""
     assert SAMPLES == find_origin({"name": "bedside-bench-samples"}, "cc-by-4.0", legal={}).kind
+    assert OWN == find_origin({"name": "Reading blood samples"}, "cc-by-4.0", legal={}).kind
 
 
 @pytest.mark.parametrize(
@@ -78,3 +81,11 @@ def test_a_papers_link_in_a_title_becomes_words() -> None:
     legal = {"CITATION.cff": b"title: see https://arxiv.org/abs/2512.01241\n"}
 
     assert "see arXiv:2512.01241." == find_origin(None, None, legal=legal).attribution
+
+
+def test_a_citation_of_nested_aliases_is_not_written_out() -> None:
+    """A few lines of YAML can stand for more text than any machine holds: only plain values are taken."""
+    levels = "".join(f"{b}: &{b} [{', '.join(['*' + a] * 9)}]\n" for a, b in pairwise("abcdefghijkl"))
+    cff = f"a: &a [x]\n{levels}title: *l\nversion: *l\nauthors: [name: *l, given-names: Ada]\n".encode()
+
+    assert "Ada." == find_origin(None, None, legal={"CITATION.cff": cff}).attribution

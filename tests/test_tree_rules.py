@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from builder.problems import Problem
+from builder.sources import open_source
+from builder.validate import check_tree
 from tests.breaks import (
     DRUG,
     FILE0,
@@ -25,12 +28,21 @@ from tests.breaks import (
     panel_entry,
     raw_points,
     registry,
+    report_of,
     reported,
     text,
 )
-from tests.trees import case_path, edit_json, read_json
+from tests.trees import case_path, edit_json, read_json, write_tree
 
-WARNINGS = {"license-conflict", "license-unknown", "manifest-count", "registry-count", "registry-path", "stray-file"}
+WARNINGS = {
+    "license-conflict",
+    "license-id",
+    "license-unknown",
+    "manifest-count",
+    "registry-count",
+    "registry-path",
+    "stray-file",
+}
 
 
 def unlicensed(root: Path) -> None:
@@ -170,6 +182,21 @@ BROKEN: dict[str, tuple[Break, str]] = {
             'such as "cc-by-4.0"'
         ),
     ),
+    "license-id": (
+        registry(license="free of charge"),
+        (
+            'registry.json: license: expected a licence\'s id, found "free of charge"; '
+            'state it in registry.json as "license": "<id the Hub knows>", such as "cc-by-4.0"'
+        ),
+    ),
+    "not-a-file legal": (
+        lambda r: os.mkfifo(r / "NOTICE"),
+        "NOTICE: expected a regular file, found a named pipe",
+    ),
+    "file-name legal": (
+        lambda r: Path(os.fsdecode(os.fsencode(r) + b"/LICENSE-\xff")).write_text("x"),
+        "LICENSE-\\udcff: expected a name in plain text, found characters that do not print",
+    ),
     # between cases
     "duplicate-prompt": (
         copied(case_id=OTHER),
@@ -190,3 +217,53 @@ def test_a_broken_rule_is_reported_with_its_exact_line(tmp_path: Path, name: str
     rule = name.split()[0]
     severity = "warning" if {name, rule} & WARNINGS else "error"
     assert reported(tmp_path, broken)[line] == (rule, severity)
+
+
+def errors_after(root: Path, broken: Break) -> list[Problem]:
+    """Break a new tree and return the errors of its report."""
+    broken(write_tree(root, panels=[DRUG, PLAN]))
+    return [problem for problem in report_of(root).problems if problem.severity == "error"]
+
+
+def test_a_missing_folder_of_cases_is_one_problem(tmp_path: Path) -> None:
+    """Its cases are not reported one by one besides."""
+    errors = errors_after(tmp_path, lambda root: shutil.rmtree(root / "data" / DRUG / "cases"))
+
+    assert [(error.rule, error.file) for error in errors] == [("missing-folder", f"data/{DRUG}/cases")]
+
+
+def test_a_folder_of_cases_behind_a_link_out_of_the_tree_is_not_read(tmp_path: Path) -> None:
+    """The link is the problem, and no case behind it is taken."""
+
+    def moved(root: Path) -> None:
+        cases = root / "data" / DRUG / "cases"
+        cases.rename(tmp_path / "elsewhere")
+        cases.symlink_to(tmp_path / "elsewhere")
+
+    assert [error.rule for error in errors_after(tmp_path / "tree", moved)] == ["link-leaves-tree"]
+    assert report_of(tmp_path / "tree").panels == {DRUG: 0, PLAN: 2}
+
+
+def test_a_manifest_without_a_list_is_one_problem(tmp_path: Path) -> None:
+    """Where nothing is listed because there is no list, the case files are not called unlisted too."""
+    errors = errors_after(tmp_path, manifest(case_ids="none"))
+
+    assert [error.rule for error in errors] == ["manifest-case-ids"]
+
+
+@pytest.mark.parametrize("folder", [f"data/{DRUG}", f"data/{DRUG}/cases", "data/other"])
+@pytest.mark.parametrize("mode", [0o000, 0o600])
+def test_a_folder_that_may_not_be_read_does_not_end_the_report(tmp_path: Path, folder: str, mode: int) -> None:
+    """It is one problem of the report, if it is of a panel, and the rest of the tree is checked."""
+    root = write_tree(tmp_path)
+    (root / "data" / "other").mkdir()
+    (root / folder).chmod(mode)
+    try:
+        if os.access(root / folder, os.X_OK):
+            pytest.skip("this user may read everything")
+        report = check_tree(open_source(root))
+    finally:
+        (root / folder).chmod(0o755)
+
+    expected = [] if folder == "data/other" else [("unreadable", folder)]
+    assert [(one.rule, one.file) for one in report.problems if one.severity == "error"] == expected

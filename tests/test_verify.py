@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from pathlib import Path
@@ -131,3 +132,12 @@ def test_a_folder_is_verified_as_what_it_is(mirror: Path, tmp_path: Path) -> Non
     assert "run" == folder_kind(mirror)
     with pytest.raises(BadInput, match="expected a dataset folder, found none"):
         folder_kind(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["README.md", "digests.json", "LICENSE", "notes"])
+def test_a_pipe_is_named_and_not_waited_for(mirror: Path, name: str) -> None:
+    """Whatever the pipe stands in for, `verify` ends and says where it is."""
+    (mirror / name).unlink(missing_ok=True)
+    os.mkfifo(mirror / name)
+
+    assert any(line.startswith(f"{name}: ") for line in lines(mirror))
