@@ -47,6 +47,15 @@ def test_an_answer_comes_back_with_all_that_the_server_says_about_it() -> None:
     assert reply.latency_ms and reply.latency_ms > 0
 
 
+def test_a_reason_is_plain_text_whatever_a_header_holds() -> None:
+    """A redirect's address with control characters or broken bytes comes out as one printable line."""
+    with LlmServer({"fault": "302", "location": "http://else.test/\x1b[31m\u00e9"}) as server:
+        reply = call(server)
+
+    assert reply.reason and reply.reason.isprintable()
+    assert "redirects to http://else.test/ [31m" in reply.reason
+
+
 def test_the_request_is_what_was_asked_for() -> None:
     """Model, messages and parameters arrive unchanged, with the key as a bearer token."""
     with LlmServer() as server:

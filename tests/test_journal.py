@@ -249,7 +249,8 @@ with Journal(Path({str(path)!r})) as journal:
         said = [writer.stdout.readline() for _ in range(100)]
         threading.Timer(0.2, lambda: os.kill(writer.pid, signal.SIGKILL)).start()
         said += [line for line in writer.stdout if line.endswith("\n")]
-    lines = [json.loads(line) for line in path.read_bytes().split(b"\n")[2:] if line]
+    # The kernel may end a write of more than a page in its middle: the tail is then not one of the lines.
+    lines = [json.loads(line) for line in path.read_bytes().split(b"\n")[2:-1]]
 
     assert len(said) > 100
     assert [str(number) for number in range(len(lines))] == [line["key"] for line in lines]
@@ -275,3 +276,11 @@ def test_a_line_that_does_not_fit_leaves_no_stump(tmp_path: Path) -> None:
 
     assert str(tmp_path / "x.jsonl") == done.stdout.strip()
     assert [_call()] == read_journal(tmp_path / "x.jsonl").calls
+
+
+def test_a_link_to_a_journal_is_the_journal(tmp_path: Path) -> None:
+    """A second run through another name of the same file is refused like one through its own."""
+    _new(tmp_path / "x.jsonl")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "x.jsonl")
+    with Journal(tmp_path / "x.jsonl"), pytest.raises(BadInput, match="in use by another run"):
+        Journal(tmp_path / "link.jsonl").__enter__()

@@ -112,7 +112,7 @@ def test_texts_come_through_as_they_are(tmp_path: Path) -> None:
     assert case["rubric_items"] == rows(tmp_path / "mirror", DRUG_SAFETY)[0]["rubric_items"]
 
 
-@pytest.mark.parametrize(("name", "shown"), [("my-samples", True), ("my-cases", False)])
+@pytest.mark.parametrize(("name", "shown"), [("bedside-bench-samples", True), ("my-samples", False)])
 def test_only_the_card_of_samples_shows_a_case(tmp_path: Path, name: str, shown: bool) -> None:
     """Cards are crawled as text, and what was crawled is trained on: a benchmark's card shows none of its cases."""
     source = write_tree(tmp_path / "source", panels=["drug_safety"])

@@ -27,7 +27,16 @@ import orjson
 from eval.calls.adapt import Adaptation, adapted, next_step
 from eval.calls.address import DEFAULT_BASE_URL, Endpoint
 from eval.calls.gate import Gate
-from eval.calls.reply import Completion, ServerError, Usage, read_completion, read_error, retry_after_s, shortened
+from eval.calls.reply import (
+    Completion,
+    ServerError,
+    Usage,
+    one_line,
+    read_completion,
+    read_error,
+    retry_after_s,
+    shortened,
+)
 from eval.calls.transport import MAX_BODY_BYTES, Failure, Response, Route, Transport, route_to
 
 __all__ = ["DEFAULT_BASE_URL", "Adaptation", "Client", "Endpoint", "Reply", "Usage"]
@@ -148,7 +157,7 @@ class _Call:
         )
 
     def _reason(self, text: str) -> str:
-        return shortened(self.line.route.message(text))
+        return shortened(one_line(self.line.route.message(text)))
 
 
 class Client:

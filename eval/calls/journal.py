@@ -54,7 +54,8 @@ class Journal:
     def __init__(self, path: Path) -> None:
         """Name the file; nothing is opened yet."""
         self.path = path
-        self._lock = FileLock(f"{path}.lock", timeout=0)
+        # Of the file itself: through a link to it a second run would pay for the same calls.
+        self._lock = FileLock(f"{path.resolve()}.lock", timeout=0)
         self._fd = -1
 
     def __enter__(self) -> Journal:

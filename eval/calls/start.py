@@ -93,7 +93,8 @@ def _missing_heads(path: Path, held: Sequence[CaseHead], planned: Sequence[CaseH
     for head in held:
         if known.get(head.case_id) != head:
             raise BadInput(f"{path}: the line of case {head.case_id} is not what the data say of it; restore the line")
-    return [head for head in planned if head not in held]
+    there = {head.case_id for head in held}
+    return [head for head in planned if head.case_id not in there]
 
 
 def _adaptation(line: Mapping[str, Any]) -> Adaptation:

@@ -30,11 +30,12 @@ class RunDisplay:
         )
         sizes = Counter(case.benchmark for case in plan.cases)
         self._tasks = {panel: self._bars.add_task(panel, total=n) for panel, n in sizes.items()}
-        self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
         self._began = time.monotonic()
         self._cases = self._in_flight = 0
         self._tokens: Counter[str] = Counter()
         self._problems: Counter[str] = Counter()
+        # Last: it draws for the first time while it is made.
+        self._live = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> RunDisplay:
         """Start drawing."""
