@@ -58,6 +58,8 @@ def one_line_errors() -> Iterator[None]:
     except BedsideError as stop:
         print(f"error: {stop}", file=sys.stderr)
         raise typer.Exit(1) from None
+    except BrokenPipeError:
+        raise  # nobody reads on: `main` ends quietly
     except OSError as stop:
         print(f"error: {stop.filename or 'system'}: {stop.strerror or stop}", file=sys.stderr)
         raise typer.Exit(1) from None

@@ -7,6 +7,7 @@ run is at fault, 2 wrong usage, 130 after Ctrl-C. Heavy modules are imported ins
 from __future__ import annotations
 
 import io
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -65,6 +66,8 @@ def results(
     done = "added" if written.added else "already there, unchanged"
     print(f"{done}: {written.path}")
     print(f"cases          {written.n_graded} graded of {written.n_expected}")
+    if written.n_graded < written.n_expected:
+        print("warning: an incomplete run: repeat `run` to finish it, and publish that", file=sys.stderr)
     print(f"texts          {'answers kept' if written.with_texts else 'none'}")
     print(f"run_sha256     {written.run_sha256}")
     print(f"folder digest  {written.folder_digest}")
@@ -103,4 +106,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a console that lacks a character must not end a paid run
-    app()
+    try:
+        app()
+    except BrokenPipeError:  # whoever read the output has closed it, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(1)

@@ -62,10 +62,14 @@ def demo(out: Path, *, now: Callable[[], str], software: Mapping[str, str]) -> I
         journal = out / f"{name}.jsonl"
         write_results(journal, results, summary_bytes=current_summary(journal, software=software))
     yield Step("results", f"{len(summaries)} runs in one versioned dataset", results)
-    for folder, found in ((mirror, verify_mirror(mirror).findings), (results, verify_run(results).findings)):
+    for folder, found, said in (
+        (mirror, verify_mirror(mirror).findings, "every file, row and digest is what it says"),
+        (results, verify_run(results).findings, "every score, interval and summary value recomputed: all equal"),
+    ):
         if found:
             raise BadInput(f"{folder}: {found[0].line()}")
-        yield Step("verify", "every digest, score, interval and summary value recomputed: all equal", folder)
+        yield Step("verify", said, folder)
+    yield Step("next", "read it, then run a model of your own: bedside-bench run --help", results / "README.md")
 
 
 def _ignore(*_: object) -> None:

@@ -20,6 +20,7 @@ class ProxyServer:
     def __init__(self, *, user: str = "", password: str = "") -> None:
         """Take the credentials that clients must show, if any."""
         self.asked: list[str] = []
+        self._writers: list[asyncio.StreamWriter] = []
         self._wanted = "Basic " + b64encode(f"{user}:{password}".encode()).decode() if user else ""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -47,8 +48,12 @@ class ProxyServer:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        for writer in self._writers:  # a writer that outlives its loop complains when it is collected
+            writer.close()
+        await asyncio.gather(*(writer.wait_closed() for writer in self._writers), return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             await self._forward(reader, writer)
         writer.close()
@@ -63,6 +68,7 @@ class ProxyServer:
         method, target, _ = line.split(" ")
         place = target if method == "CONNECT" else urlsplit(target).netloc
         there, back = await asyncio.open_connection("127.0.0.1", int(place.rpartition(":")[2]))
+        self._writers.append(back)
         if method == "CONNECT":
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
@@ -72,8 +78,10 @@ class ProxyServer:
 
 
 async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
-    with suppress(OSError):
-        while data := await source.read(65536):
-            target.write(data)
-            await target.drain()
-    target.close()
+    try:
+        with suppress(OSError):
+            while data := await source.read(65536):
+                target.write(data)
+                await target.drain()
+    finally:
+        target.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -192,6 +193,18 @@ def test_a_card_that_does_not_fit_the_tables_is_named(folder: Path, old: str, ne
 
     assert "README.md: " in lines(folder)
     assert named in lines(folder)
+
+
+def test_a_doctored_headline_is_named(folder: Path) -> None:
+    """A score changed in the card's table is found: the card is made again from the runs and compared."""
+    card = folder / "README.md"
+    text = card.read_text(encoding="utf-8")
+    row = next(line for line in text.splitlines() if line.startswith("| 20"))
+    score = re.findall(r"0\.\d{3}", row)[0]
+    card.write_text(text.replace(row, row.replace(score, "0.999", 1)), encoding="utf-8")
+    (finding,) = verify_run(folder).findings
+
+    assert ("README.md", "generated part") == (finding.file, finding.what)
 
 
 def test_what_does_not_belong_into_a_results_folder_is_named(folder: Path) -> None:

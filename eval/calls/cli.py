@@ -146,17 +146,28 @@ def _api_key(variable: str | None, base_url: str, *, role: str) -> str | None:
             return key
     if variable is None and urlsplit(base_url).hostname in LOOPBACK:
         return None
+    place = urlsplit(base_url).hostname or base_url
+    if variable:
+        raise BadInput(f"no API key for the {role} model at {place}: {variable} is not set")
     option = "--judge-api-key-env" if role == "judge" else "--api-key-env"
-    raise BadInput(f"no API key for the {role} model: expected it in {' or '.join(names)}; set it, or name {option}")
+    raise BadInput(
+        f"no API key for the {role} model at {place}: expected it in {' or '.join(names)}; set it, or name {option}"
+    )
 
 
 def _print_estimate(plan: Plan) -> None:
     from eval.calls.estimate import estimate, estimate_table
 
-    place = "of the file" if plan.given else f"at {plan.answer.endpoint_name}"
+    place = "of the file" if plan.given else f"at {_place(plan.answer)}"
     print(f"answers: {plan.answer.name} {place}")
-    print(f"judge:   {plan.judge.name} at {plan.judge.endpoint_name}\n")
+    print(f"judge:   {plan.judge.name} at {_place(plan.judge)}\n")
     print(estimate_table(estimate(plan)))
+
+
+def _place(model: Model) -> str:
+    """Return where a model is; a port on this machine, which no file records, is said here."""
+    port = urlsplit(model.endpoint.base_url).port if model.endpoint else None
+    return f"{model.endpoint_name} (port {port})" if port else model.endpoint_name
 
 
 def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> None:
@@ -207,6 +218,8 @@ def _say_how_it_ended(summary: Mapping[str, Any], output: Path, outcome: Outcome
     for failed in summary["failed_cases"][:SHOWN_FAILURES]:
         case, why = f"{failed['benchmark']}/{failed['case_id']}", f"{failed['role']} {failed['state']}"
         print(f"ungraded: {case}: {why}: {outcome.reasons.get(failed['case_id'], failed['reason'])}", file=sys.stderr)
+    if (more := len(summary["failed_cases"]) - SHOWN_FAILURES) > 0:
+        print(f"ungraded: and {more} more", file=sys.stderr)
     if left := summary["n_expected"] - summary["n_graded"]:
         print(
             f"error: {left} of {summary['n_expected']} cases are ungraded (failed_cases in the summary names them); "

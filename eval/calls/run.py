@@ -71,7 +71,7 @@ class Runner:
     async def run(self, *, concurrency: int) -> Outcome:
         """Work through the plan's cases with at most `concurrency` calls in flight."""
         rest = iter(self.plan.cases)
-        self.patience = max(concurrency, 2)
+        self.patience = max(min(concurrency, len(self.plan.cases)), 2)
         workers = [asyncio.create_task(self._work(rest)) for _ in range(min(concurrency, len(self.plan.cases)))]
         syncing = asyncio.create_task(self._sync())
         try:

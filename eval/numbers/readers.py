@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 def is_journal(path: Path) -> bool:
     """Whether a file is one of our journals (else it is read as an upstream result file or as minimal lines)."""
     if not path.is_file():
-        raise BadInput(f"{path}: expected a result file (.jsonl), found no such file")
+        found = "a folder" if path.is_dir() else "no such file"
+        raise BadInput(f"{path}: expected a result file (.jsonl), found {found}")
     return next(json_lines(path), (0, {}))[1].get("kind") == "run"
 
 

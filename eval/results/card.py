@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -138,4 +139,14 @@ def check_results_card(folder: Path) -> list[Finding]:
     listed = _RUN_LINE.findall(text.partition(END)[0])
     if sorted(listed) != names:
         findings.append(Finding(CARD, "table of runs", ", ".join(names), ", ".join(listed) or "none"))
+    elif not findings and (differs := _first_difference(results_card(folder, old=text), text)):
+        findings.append(Finding(CARD, "generated part", *differs))
     return findings
+
+
+def _first_difference(expected: str, found: str) -> tuple[str, str] | None:
+    """Return the first line that the runs give and the line that stands there instead; None where the cards agree."""
+    for pair in zip_longest(expected.splitlines(), found.splitlines(), fillvalue="no line"):
+        if pair[0] != pair[1]:
+            return pair
+    return None
