@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from bedside_bench import Case
 from builder.folder import write_digests, write_parquet
-from builder.mirror import Built, build_mirror
+from builder.mirror import Built, build_mirror, verify_mirror
 from builder.sources import open_source
 from tests.trees import make_case, read_json, write_json, write_tree
 
@@ -70,3 +71,25 @@ def remake_digests(mirror: Path, **members: object) -> str:
     """Write `digests.json` anew for the files as they are, with some members changed; return the folder digest."""
     old = json.loads((mirror / "digests.json").read_bytes())
     return write_digests(mirror, {**old, **members})
+
+
+def build(source: Path, out: Path, **options: Any) -> Built:
+    """Build a tree."""
+    return build_mirror(open_source(source), out, **options)
+
+
+def digest_of(cases: list[Case]) -> str:
+    """Return upstream's dataset digest of cases, by the standard library alone."""
+    text = json.dumps(cases, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def rows(mirror: Path, name: str) -> list[dict[str, Any]]:
+    """Return the rows of a Parquet file of a mirror."""
+    found: list[dict[str, Any]] = pq.read_table(mirror / name).to_pylist()
+    return found
+
+
+def lines(mirror: Path, **options: Any) -> list[str]:
+    """Return the findings of a mirror, a line each."""
+    return [finding.line() for finding in verify_mirror(mirror, **options).findings]

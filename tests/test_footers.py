@@ -15,19 +15,7 @@ import pytest
 
 from builder.footers import check_card
 from builder.mirror import verify_mirror
-from tests.mirrors import DRUG_SAFETY, build_small, build_tiny, change_card, remake_digests
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a mirror of one panel, to be copied."""
-    return build_tiny(tmp_path_factory.mktemp("built")).folder
-
-
-@pytest.fixture
-def mirror(built: Path, tmp_path: Path) -> Path:
-    """Return a mirror to break."""
-    return Path(shutil.copytree(built, tmp_path / "mirror"))
+from tests.mirrors import DRUG_SAFETY, build_small, change_card, remake_digests
 
 
 def whats(mirror: Path) -> list[str]:

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,28 +20,10 @@ from builder import tables
 from builder.digests import read_digests
 from builder.errors import BadInput, DigestMismatch
 from builder.frontmatter import read_front_matter
-from builder.mirror import Built, build_mirror, verify_mirror
-from builder.sources import open_source
+from builder.mirror import Built, verify_mirror
 from builder.tables import CASE_SCHEMA, RUBRIC_SCHEMA
-from tests.mirrors import DRUG_SAFETY, ITEMS, build_small, source_cases
+from tests.mirrors import DRUG_SAFETY, ITEMS, build, build_small, digest_of, rows, source_cases
 from tests.trees import case_path, edit_json, read_json, write_tree
-
-
-def build(source: Path, out: Path, **options: Any) -> Built:
-    """Build a tree."""
-    return build_mirror(open_source(source), out, **options)
-
-
-def digest_of(cases: list[Case]) -> str:
-    """Return upstream's dataset digest of cases, by the standard library alone."""
-    text = json.dumps(cases, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def rows(mirror: Path, name: str) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file of a mirror."""
-    found: list[dict[str, Any]] = pq.read_table(mirror / name).to_pylist()
-    return found
 
 
 @pytest.fixture(scope="module")

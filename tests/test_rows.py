@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,24 +12,7 @@ import pytest
 
 from builder.folder import write_parquet
 from builder.mirror import verify_mirror
-from tests.mirrors import DRUG_SAFETY, ITEMS, build_tiny, change_rows, remake_digests
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a mirror of one panel, to be copied."""
-    return build_tiny(tmp_path_factory.mktemp("built")).folder
-
-
-@pytest.fixture
-def mirror(built: Path, tmp_path: Path) -> Path:
-    """Return a mirror to break."""
-    return Path(shutil.copytree(built, tmp_path / "mirror"))
-
-
-def lines(mirror: Path, **options: Any) -> list[str]:
-    """Return the findings of a mirror, a line each."""
-    return [finding.line() for finding in verify_mirror(mirror, **options).findings]
+from tests.mirrors import DRUG_SAFETY, ITEMS, change_rows, lines, remake_digests
 
 
 def set_points(rows: list[dict[str, Any]]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +12,7 @@ import pytest
 from builder.errors import BadInput
 from builder.mirror import verify_mirror
 from builder.verify import folder_kind
-from tests.mirrors import DRUG_SAFETY, build_small, build_tiny, change_rows, remake_digests
-
-
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a mirror of one panel, to be copied."""
-    return build_tiny(tmp_path_factory.mktemp("built")).folder
-
-
-@pytest.fixture
-def mirror(built: Path, tmp_path: Path) -> Path:
-    """Return a mirror to break."""
-    return Path(shutil.copytree(built, tmp_path / "mirror"))
-
-
-def lines(mirror: Path, **options: Any) -> list[str]:
-    """Return the findings of a mirror, a line each."""
-    return [finding.line() for finding in verify_mirror(mirror, **options).findings]
+from tests.mirrors import DRUG_SAFETY, build_small, change_rows, lines, remake_digests
 
 
 def test_a_mirror_as_it_was_built_holds(tmp_path: Path) -> None:

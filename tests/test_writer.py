@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
-from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
-from bedside_bench import PANEL_IDS, Case
+from bedside_bench import PANEL_IDS
 from builder.digests import read_digests
 from builder.errors import BadInput
-from builder.mirror import Built, build_mirror, verify_mirror
-from builder.sources import open_source
-from tests.mirrors import DRUG_SAFETY, add_held_out, build_small, source_cases
+from builder.mirror import verify_mirror
+from tests.mirrors import DRUG_SAFETY, add_held_out, build, build_small, digest_of, rows, source_cases
 from tests.trees import edit_json, make_case, write_panel, write_tree
-
-
-def build(source: Path, out: Path, **options: Any) -> Built:
-    """Build a tree."""
-    return build_mirror(open_source(source), out, **options)
-
-
-def digest_of(cases: list[Case]) -> str:
-    """Return upstream's dataset digest of cases, by the standard library alone."""
-    text = json.dumps(cases, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def rows(mirror: Path, name: str) -> list[dict[str, Any]]:
-    """Return the rows of a Parquet file of a mirror."""
-    found: list[dict[str, Any]] = pq.read_table(mirror / name).to_pylist()
-    return found
 
 
 def test_a_split_name_renames_the_parquet_split_only(tmp_path: Path) -> None:
