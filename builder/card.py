@@ -15,20 +15,29 @@ from typing import Any, Final
 from jinja2 import Environment, StrictUndefined
 
 from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANELS_BY_ID, PUBLIC_SPLIT, Case
-from builder.frontmatter import CardConfig, CardSplit, front_matter, yaml_features
+from builder.frontmatter import CardConfig, CardSplit, front_matter, read_front_matter, yaml_features
 from builder.origin import BEDSIDEBENCH, PAPER_LINK, Origin
+from builder.results_tables import cell, panel_tables, score_cell, settings_table
 
 __all__ = [
     "CardConfig",
     "CardSplit",
+    "CardSummary",
     "PanelCounts",
+    "card_summary",
     "example_case",
+    "license_facts",
+    "mirror_metadata",
     "provenance_line",
+    "registry_languages",
     "render_mirror_card",
     "render_results_card",
+    "template_environment",
     "yaml_features",
 ]
 
+ANYWHERE: Final = "THIS_REPOSITORY_OR_FOLDER"
+"""What stands for the place of a dataset whose card does not know it."""
 UNKNOWN_LICENSE: Final = "unknown"
 LICENSES: Final = {
     "apache-2.0": ("Apache License 2.0", "https://www.apache.org/licenses/LICENSE-2.0"),
@@ -39,6 +48,8 @@ LICENSES: Final = {
     "cc0-1.0": ("CC0 1.0", "https://creativecommons.org/publicdomain/zero/1.0/"),
     "mit": ("MIT License", "https://opensource.org/license/mit"),
 }
+
+LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
 
 EXAMPLE_CHARS: Final = 2000
 """Longest JSON of a case that a card shows as its example."""
@@ -54,6 +65,26 @@ class PanelCounts:
     positive: int
     negative: int
     equivocal: int
+
+
+@dataclass(frozen=True, slots=True)
+class CardSummary:
+    """What a card says first: its title, and in plain text what the data are and how many."""
+
+    title: str
+    description: str
+
+
+def card_summary(card: bytes) -> CardSummary:
+    """Return a mirror's title and its first two paragraphs as one, as its card states them.
+
+    Raises:
+        BadInput: it has no front matter of ours.
+    """
+    title = str(read_front_matter(card).get("pretty_name", ""))
+    body = card.decode().partition("\n---\n")[2]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in body.split("\n\n") if paragraph.strip()]
+    return CardSummary(title, " ".join(paragraphs[1:3]).replace("**", ""))
 
 
 def size_category(n: int) -> str:
@@ -104,6 +135,7 @@ def render_mirror_card(
     legal: Sequence[str],
     language: Sequence[str] = ("en",),
     example: str | None = None,
+    canaries: Sequence[str] = (),
 ) -> str:
     """Return the README.md of a mirror.
 
@@ -113,17 +145,18 @@ def render_mirror_card(
         counts: the panels present, in registry order.
         splits: (Parquet split, the cases' own split), the public one first.
         legal: names of the source's legal files that lie beside the card.
+        canaries: the source's canary statements, carried word for word.
     """
     license_id = digests["source"]["license"] or UNKNOWN_LICENSE
-    about = _mirror_metadata(origin, license_id, n_cases=digests["n_cases"], language=language)
+    about = mirror_metadata(origin, license_id, n_cases=digests["n_cases"], language=language)
     first = configs[0].splits[0]
     paths = [config.splits[0].paths[0] for config in configs[: len(counts)]]
     panels = [_panel_row(panel, path) for panel, path in zip(counts, paths, strict=True)]
-    body = _environment().from_string(template).render(
+    body = template_environment().from_string(template).render(
         title=origin.title,
         origin=origin.kind,
         attribution=origin.attribution,
-        license=_license(license_id),
+        license=license_facts(license_id),
         n_cases=digests["n_cases"],
         n_items=digests["n_items"],
         positive=sum(panel.positive for panel in counts),
@@ -137,6 +170,7 @@ def render_mirror_card(
         comparable=comparability(counts),
         legal=[f"`{name}`" for name in legal],
         example=example,
+        canaries=canaries,
         repo=digests["source"]["repo"],
         revision=digests["source"]["revision"],
         provenance=provenance_line(digests),
@@ -158,7 +192,8 @@ def _panel_row(panel: PanelCounts, path: str) -> dict[str, object]:
     }
 
 
-def _mirror_metadata(origin: Origin, license_id: str, *, n_cases: int, language: Sequence[str]) -> dict[str, object]:
+def mirror_metadata(origin: Origin, license_id: str, *, n_cases: int, language: Sequence[str]) -> dict[str, object]:
+    """Return the front matter of a mirror's card above its configs."""
     about: dict[str, object] = {"pretty_name": origin.title, "license": license_id, "language": list(language)}
     about["task_categories"] = ["question-answering", "text-generation"]
     if origin.kind == BEDSIDEBENCH:
@@ -175,6 +210,8 @@ def render_results_card(
     configs: Sequence[CardConfig],
     *,
     license_id: str,
+    place: str = ANYWHERE,
+    canaries: Sequence[str] = (),
     notices: Sequence[str] = (),
     title: str = "Graded answers to clinical cases",
 ) -> str:
@@ -183,6 +220,8 @@ def render_results_card(
     Args:
         runs: the rows of the `run` tables, in the order to list them.
         configs: `runs` (default), `scores`, `decisions`, `answers`, with patterns such as `runs/*/run.parquet`.
+        place: the repository that `load_dataset` is shown with.
+        canaries: the statements of the data's sources, carried word for word.
         notices: sentences that hold for these runs, printed as a list.
     """
     about = {
@@ -192,28 +231,39 @@ def render_results_card(
         "tags": ["medical", "clinical", "evaluation", "rubric", "llm-as-a-judge", "results"],
     }
     template = (files("builder") / "results_card.md").read_bytes().decode()
-    body = _environment().from_string(template).render(
-        title=title, runs=runs, split=configs[0].splits[0].name, notices=notices, license=_license(license_id)
+    body = template_environment().from_string(template).render(
+        title=title,
+        runs=runs,
+        place=place,
+        canaries=canaries,
+        settings=settings_table(runs),
+        panels=panel_tables(runs),
+        split=configs[0].splits[0].name,
+        notices=notices,
+        license=license_facts(license_id),
     )  # fmt: skip
     return front_matter(about, configs) + "\n" + body
 
 
-def _license(license_id: str) -> dict[str, str | None]:
+def registry_languages(stated: object) -> list[str]:
+    """Return the language codes that a registry states, English where it states none."""
+    codes = stated if isinstance(stated, list) else [stated]
+    return [code for code in codes if isinstance(code, str) and LANGUAGE.fullmatch(code)] or ["en"]
+
+
+def license_facts(license_id: str) -> dict[str, str | None]:
+    """Return a licence's id, and its name and address where they are known."""
     name, url = LICENSES.get(license_id, (None, None))
     return {"id": license_id, "name": name, "url": url}
 
 
-def _environment() -> Environment:
+def template_environment() -> Environment:
     """Return the template engine: nothing is escaped or guessed, and a missing name is an error."""
     environment = Environment(
         undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["fenced"] = lambda text: fenced(text, "")
     environment.filters["number"] = lambda n: f"{n:,}"
-    environment.filters["cell"] = lambda text: " ".join(str(text).split()).replace("|", "\\|")
-    environment.filters["score"] = _score
-    environment.filters["interval"] = lambda ends: "none" if None in ends else " to ".join(map(_score, ends))
+    environment.filters["cell"] = cell
+    environment.filters["score"] = lambda ends: score_cell(*ends)
     return environment
-
-
-def _score(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"

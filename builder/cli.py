@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bedside_bench import PANEL_IDS, PUBLIC_SPLIT
-from builder.errors import BedsideError
+from builder.errors import BadInput, BedsideError
 
 if TYPE_CHECKING:
-    from builder.folder import Verified
     from builder.mirror import Built
     from builder.problems import Report
 
@@ -124,6 +123,12 @@ def build(
     license_id: Annotated[
         str | None, typer.Option("--license", metavar="ID", help="Licence (the Hub's id) where the source names none.")
     ] = None,
+    croissant: Annotated[
+        bool, typer.Option("--croissant", help="Write croissant.json too: a Croissant 1.1 description of the files.")
+    ] = False,
+    eval_yaml: Annotated[
+        bool, typer.Option("--eval-yaml", help="Write eval.yaml too: the panels as tasks of the Hub's evaluations.")
+    ] = False,
 ) -> None:
     """Check a source and write it as a dataset folder of typed Parquet with a card and digests.
 
@@ -132,7 +137,7 @@ def build(
     from builder.mirror import build_mirror
     from builder.sources import open_source
 
-    with one_line_errors(), _progress() as on_progress:
+    with one_line_errors(), progress() as on_progress:
         built = build_mirror(
             open_source(source),
             out,
@@ -140,6 +145,8 @@ def build(
             split_name=split,
             held_out=held_out,
             license_id=license_id,
+            with_croissant=croissant,
+            with_eval_yaml=eval_yaml,
             on_progress=on_progress,
         )
     if built.report.problems:
@@ -148,6 +155,49 @@ def build(
         print(f"error: nothing was built: {source} has errors (above)", file=sys.stderr)
         raise typer.Exit(1)
     _print_built(built)
+    if croissant:
+        print(f"Croissant       {built.folder / 'croissant.json'}")
+    if eval_yaml:
+        print(f"evaluation      {built.folder / 'eval.yaml'}")
+        print("note: the Hub must know the framework name bedside-bench first: until it does, it refuses eval.yaml")
+
+
+def card(
+    source: SourceArgument,
+    upstream: Annotated[
+        bool,
+        typer.Option("--upstream", help="The card of SOURCE itself: with it, load_dataset reads its JSON files."),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there; another file is never replaced.")
+    ] = None,
+) -> None:
+    """Print the card that a mirror of a source would have, or a README.md for the source itself.
+
+    The card of the source belongs beside its registry.json. A source with errors gets none.
+    """
+    with one_line_errors():
+        from builder.mirror import mirror_card
+        from builder.sources import open_source
+        from builder.upstream_card import upstream_card
+
+        report, text = (upstream_card if upstream else mirror_card)(open_source(source))
+        if text is None:
+            print(report.text(), file=sys.stderr)
+            print(f"error: no card was made: {source} has errors (above)", file=sys.stderr)
+            raise typer.Exit(1)
+        if out is None:
+            print(text, end="")
+        else:
+            _write_card(text.encode(), out)
+
+
+def _write_card(text: bytes, out: Path) -> None:
+    """Write a card where there is none; the same one is left as it is."""
+    if out.exists() and not (out.is_file() and out.read_bytes() == text):
+        raise BadInput(f"{out}: expected no file or this very card, found another; remove it or name another place")
+    out.write_bytes(text)
+    print(f"card            {out}")
 
 
 def _print_built(built: Built) -> None:
@@ -163,7 +213,7 @@ def _print_built(built: Built) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, int], None] | None]:
+def progress() -> Iterator[Callable[[str, int], None] | None]:
     """Give a callback that shows how far a build is; None, and nothing shown, where stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -172,57 +222,3 @@ def _progress() -> Iterator[Callable[[str, int], None] | None]:
 
     with Console(stderr=True).status("check") as status:
         yield lambda step, n: status.update(f"{step}: {n:,} cases")
-
-
-def make_verify(verify_run: Callable[[Path, str | None], Verified]) -> Callable[..., None]:
-    """Return the `verify` command. A results folder is `eval`'s to verify, which the builder may not import.
-
-    Args:
-        verify_run: given a results folder (or one of its runs) and the expected folder digest, does that.
-    """
-
-    def verify(
-        folder: Annotated[Path, typer.Argument(metavar="DIR", help="A mirror, a results folder, or one run in it.")],
-        expect: Annotated[
-            str | None,
-            typer.Option("--expect", metavar="HEX", callback=hex_digest, help="The folder digest it must have."),
-        ] = None,
-    ) -> None:
-        """Check a dataset folder: files, card, rows and digests; of results, every score from the decisions.
-
-        Exit 0 if all holds, else 1 with a line for each thing that does not.
-
-        Without --expect, a folder that was changed and given new digests throughout passes.
-        """
-        with one_line_errors(), _progress() as on_progress:
-            from builder.verify import folder_kind, verify_mirror
-
-            kind = folder_kind(folder)
-            verified = (
-                verify_run(folder, expect)
-                if kind == "run"
-                else verify_mirror(folder, expect=expect, on_progress=on_progress)
-            )
-        _print_verified(folder, verified)
-        raise typer.Exit(0 if verified.ok else 1)
-
-    return verify
-
-
-def _print_verified(folder: Path, verified: Verified) -> None:
-    for finding in verified.findings:
-        print(finding.line())
-    if n := len(verified.findings):
-        print(f"{folder}: {n:,} finding{'s' if n > 1 else ''}")
-        return
-    print(f"{folder}: ok")
-    facts = {
-        "cases": verified.n_cases,
-        "rubric items": verified.n_items,
-        "dataset_sha256": verified.dataset_sha256,
-        **verified.facts,
-        "folder digest": verified.folder_digest,
-    }
-    for name, fact in facts.items():
-        if fact is not None:
-            print(f"{name:<15} {fact:,}" if isinstance(fact, int) else f"{name:<15} {fact}")

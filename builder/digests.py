@@ -118,14 +118,26 @@ def read_digests(folder: Path) -> dict[str, Any]:
     path = folder / DIGESTS_NAME
     if not path.is_file():
         raise BadInput(f"{path}: expected the digests of a dataset folder, found none; make one: bedside-bench build")
-    digests, faults = parse(path.read_bytes())
+    return parse_digests(path.read_bytes(), where=str(path))
+
+
+def parse_digests(content: bytes, *, where: str) -> dict[str, Any]:
+    """Return the object that the bytes of a `digests.json` hold.
+
+    Args:
+        where: what an error names.
+
+    Raises:
+        BadInput: it is not one of ours.
+    """
+    digests, faults = parse(content)
     if faults:
-        raise BadInput(f"{path}: expected {faults[0].expected}, found {faults[0].found}")
+        raise BadInput(f"{where}: expected {faults[0].expected}, found {faults[0].found}")
     if not isinstance(digests, dict) or digests.get("format") != DIGESTS_FORMAT:
         found = digests.get("format") if isinstance(digests, dict) else type(digests).__name__
-        raise BadInput(f"{path}: expected format {DIGESTS_FORMAT!r}, found {found!r}")
+        raise BadInput(f"{where}: expected format {DIGESTS_FORMAT!r}, found {found!r}")
     if wrong := _wrong_files(digests.get("files")):
-        raise BadInput(f"{path}: files: expected {{path: {{digest, bytes, rows}}}} inside the folder, found {wrong}")
+        raise BadInput(f"{where}: files: expected {{path: {{digest, bytes, rows}}}} inside the folder, found {wrong}")
     return digests
 
 
@@ -134,14 +146,7 @@ def _wrong_files(files: object) -> str | None:
     if not isinstance(files, dict):
         return type(files).__name__
     for name, about in files.items():
-        path = PurePosixPath(name)
-        if (
-            path.is_absolute()
-            or ".." in path.parts
-            or path.as_posix() != name
-            or "\\" in name
-            or name in ("", DIGESTS_NAME)
-        ):
+        if not _is_inside(name):
             return f"the path {name!r}"
         if not isinstance(about, dict) or set(about) != {"digest", "bytes", "rows"}:
             return f"{name!r} with other members"
@@ -155,7 +160,7 @@ def _is_inside(name: str) -> bool:
     """Whether a path of `files` is relative, normal and stays in the folder."""
     path = PurePosixPath(name)
     normal = path.as_posix() == name and "\\" not in name and "\0" not in name
-    return normal and not path.is_absolute() and ".." not in path.parts and name not in (".", DIGESTS_NAME)
+    return normal and not path.is_absolute() and ".." not in path.parts and name not in ("", ".", DIGESTS_NAME)
 
 
 def split_order(splits: Mapping[str, str]) -> list[tuple[str, str]]:

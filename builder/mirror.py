@@ -6,16 +6,20 @@ In: a source, or a mirror folder. Out: a mirror that gives the source's cases ba
 from __future__ import annotations
 
 import os
-import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from bedside_bench import PUBLIC_SPLIT
-from builder.card import render_mirror_card
+from builder.canary import find_canaries
+from builder.card import registry_languages, render_mirror_card
+from builder.croissant import CROISSANT_NAME, croissant_json
+from builder.digests import file_digests
 from builder.errors import BadInput, DigestMismatch
+from builder.eval_yaml import EVAL_YAML_NAME, eval_yaml
 from builder.folder import check_replaceable, split_order, staging, swap_in, write_digests, write_files
 from builder.footers import CARD
 from builder.licence import LICENSE_ID
@@ -28,9 +32,7 @@ from builder.validate import check_tree
 from builder.verify import verify_mirror
 from builder.writer import MirrorWriter, check_split_name
 
-__all__ = ["Built", "build_mirror", "check_split_name", "verify_mirror"]
-
-LANGUAGE: Final = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]+)*")
+__all__ = ["Built", "build_mirror", "check_split_name", "mirror_card", "verify_mirror"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ def build_mirror(
     split_name: str = PUBLIC_SPLIT,
     held_out: bool = False,
     license_id: str | None = None,
+    with_croissant: bool = False,
+    with_eval_yaml: bool = False,
     on_progress: Progress | None = None,
 ) -> Built:
     """Check a source and, if it has no error, write its mirror to `out`: the old folder stays whole until the end.
@@ -63,6 +67,8 @@ def build_mirror(
         split_name: the Parquet split of the public cases.
         held_out: take cases whose own split is not `train` too, into a split of that name.
         license_id: the Hub's id of the licence, for a source that names none.
+        with_croissant: write `croissant.json` too.
+        with_eval_yaml: write `eval.yaml` too.
 
     Raises:
         BadInput: an argument does not fit the source, or `out` may not be replaced.
@@ -81,6 +87,7 @@ def build_mirror(
         digests = writer.digests(source, license_id)
         legal = _legal_texts(source)
         write_files(staged, {**legal, CARD: _card_of(writer, digests, source=source, legal=legal).encode()})
+        write_files(staged, _extras(staged, digests, croissant=with_croissant, eval_task=with_eval_yaml))
         folder_digest = write_digests(staged, digests)
         _read_back(staged, folder_digest, on_progress)
         swap_in(staged, out)
@@ -96,6 +103,15 @@ def build_mirror(
     )
 
 
+def mirror_card(source: Source) -> tuple[Report, str | None]:
+    """Return the report of a source, and the card that its mirror would have unless there are errors in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        built = build_mirror(source, Path(folder) / "mirror")
+        if built.folder_digest is None:
+            return built.report, None
+        return built.report, (built.folder / CARD).read_bytes().decode()
+
+
 def _card_of(writer: MirrorWriter, digests: Mapping[str, Any], *, source: Source, legal: Mapping[str, bytes]) -> str:
     registry = source.registry or {}
     origin = find_origin(registry, digests["source"]["license"], legal=legal, repo=source.repo)
@@ -107,15 +123,20 @@ def _card_of(writer: MirrorWriter, digests: Mapping[str, Any], *, source: Source
         counts=writer.counts(),
         splits=split_order(digests["splits"]),
         legal=sorted(legal),
-        language=_languages(registry.get("language")),
+        language=registry_languages(registry.get("language")),
         example=writer.example if origin.kind == SAMPLES else None,
+        canaries=find_canaries(source),
     )
 
 
-def _languages(stated: object) -> list[str]:
-    """Return the language codes that a registry states, English where it states none."""
-    codes = stated if isinstance(stated, list) else [stated]
-    return [code for code in codes if isinstance(code, str) and LANGUAGE.fullmatch(code)] or ["en"]
+def _extras(staged: Path, digests: Mapping[str, Any], *, croissant: bool, eval_task: bool) -> dict[str, bytes]:
+    """Return the optional files asked for: both say what the card and the Parquet files in the folder say."""
+    if not croissant and not eval_task:
+        return {}
+    whole = {**digests, "files": file_digests(staged)}
+    makers = {CROISSANT_NAME: croissant_json} if croissant else {}
+    makers |= {EVAL_YAML_NAME: eval_yaml} if eval_task else {}
+    return {name: make(staged, whole) for name, make in makers.items()}
 
 
 def _read_back(staged: Path, folder_digest: str, on_progress: Progress | None) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from bedside_bench import PANEL_IDS, Case
 from builder.errors import BadInput
+from builder.hub.place import HubPlace, find_place
 from builder.licence import LICENCE_HINT, Statement, legal_files, licence_statements, stated_license
 from builder.problems import Fault, Problem, printable, shown
 from builder.reading import Boundary, folder_fault, read_bytes
@@ -22,7 +23,6 @@ from builder.strict_json import parse
 
 REGISTRY: Final = "registry.json"
 CASE_ID: Final = re.compile("[0-9a-f]{32}")
-_HUB_ID: Final = re.compile(r"(?P<repo>\w[\w.-]*/\w[\w.-]*)(?:@(?P<revision>[\w./-]+))?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +95,19 @@ def open_source(where: str | Path, *, revision: str | None = None) -> Source:
     Raises:
         BadInput: there is no such tree, or the Hub cannot be read.
     """
-    folder = Path(where)
-    if folder.is_dir():
-        return _open_folder(folder)
-    hub_id = _HUB_ID.fullmatch(str(where))
-    if hub_id is None or os.path.lexists(folder):
-        found = "a file" if folder.exists() else "none"
-        raise BadInput(f"{where}: expected a source folder or a Hub dataset id (org/name[@revision]), found {found}")
-    from builder.hub import fetch_snapshot
+    place = find_place(where)
+    if isinstance(place, Path):
+        if not place.is_dir():
+            raise BadInput(
+                f"{where}: expected a source folder or a Hub dataset (namespace/name[@revision]), found a file"
+            )
+        return _open_folder(place)
+    from builder.hub.client import make_api
+    from builder.hub.snapshot import SOURCE_PATTERNS, fetch_snapshot
 
-    snapshot = fetch_snapshot(hub_id["repo"], revision or hub_id["revision"])
-    return _open_folder(snapshot.path, repo=hub_id["repo"], revision=snapshot.commit)
+    place = HubPlace(place.repo, revision or place.revision)
+    snapshot = fetch_snapshot(make_api(), place, patterns=SOURCE_PATTERNS)
+    return _open_folder(snapshot.path, repo=place.repo, revision=snapshot.commit)
 
 
 def walk(source: Source, *, panels: Sequence[str] | None = None) -> Iterator[CaseFile]:

@@ -8,15 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
 from bedside_bench import PANEL_IDS
 from builder.card import UNKNOWN_LICENSE, provenance_line
+from builder.croissant import CROISSANT_NAME, croissant_json
 from builder.digests import DIGESTS_NAME, Finding, Verified, folder_digest, read_digests, split_order, verify_files
 from builder.errors import BadInput
+from builder.eval_yaml import EVAL_YAML_NAME, eval_yaml
 from builder.folder import parquet_path, recover
 from builder.footers import CARD, SPLIT_NAME, check_card
+from builder.problems import shown
 from builder.rows import Progress, check_rows
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -24,6 +28,8 @@ _MEMBERS: Final = frozenset(
     {"format", "kind", "dataset_sha256", "content_sha256", "n_cases", "n_items", "panels", "splits", "source"}
     | {"made_by", "files"}
 )
+_MADE_FROM_THE_REST: Final = {CROISSANT_NAME: croissant_json, EVAL_YAML_NAME: eval_yaml}
+"""The optional files of a mirror, and what makes each from the folder's other files and its digests."""
 
 
 def verify_mirror(
@@ -52,6 +58,8 @@ def verify_mirror(
         findings += check_card(folder, expected=_expected_configs(digests), about=about)
     if CARD not in bad:
         findings += _check_provenance(folder, digests)
+    if not bad & digests["files"].keys():
+        findings += _check_extras(folder, digests)
     findings += check_rows(folder, digests, bad=bad, brief=brief, on_progress=on_progress)
     return Verified(
         tuple(findings),
@@ -139,3 +147,28 @@ def _check_provenance(folder: Path, digests: Mapping[str, Any]) -> Iterator[Find
     if provenance_line(digests).encode() not in (folder / CARD).read_bytes():
         what = "content_sha256, dataset_sha256, made_by, source, splits"
         yield Finding(DIGESTS_NAME, what, f"as in the last block of {CARD}", "other values")
+
+
+def _check_extras(folder: Path, digests: Mapping[str, Any]) -> Iterator[Finding]:
+    """Make the optional files anew and name the first line in which one differs."""
+    for name, make in _MADE_FROM_THE_REST.items():
+        if name not in digests["files"]:
+            continue
+        try:
+            expected = make(folder, digests).split(b"\n")
+        except (BadInput, OSError) as error:
+            yield Finding(name, "content", "what the folder's other files say", str(error))
+            continue
+        found = (folder / name).read_bytes().split(b"\n")
+        if found != expected:
+            yield _first_difference(name, expected, found)
+
+
+def _first_difference(name: str, expected: list[bytes], found: list[bytes]) -> Finding:
+    pairs = zip_longest(expected, found)
+    number, (mine, theirs) = next((i, pair) for i, pair in enumerate(pairs, start=1) if pair[0] != pair[1])
+    return Finding(name, f"line {number}", _shown_line(mine), _shown_line(theirs))
+
+
+def _shown_line(line: bytes | None) -> str:
+    return "no such line" if line is None else shown(line.decode(errors="replace").strip())

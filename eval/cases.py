@@ -6,8 +6,8 @@ through `load_dataset`, whose cache returns stale rows for a rebuilt local folde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,11 @@ from bedside_bench import (
     row_to_case,
 )
 from bedside_bench import Case as CaseObject
+from builder.canary import canaries_of_card
 from builder.digests import file_sha256, read_digests, split_order
 from builder.errors import BadInput, DigestMismatch
 from builder.folder import recover
+from builder.footers import CARD
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,11 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class CaseSet:
-    """The cases of a mirror in dataset order, and the digests and source that name them."""
+    """The cases of a mirror in dataset order, and the digests and source that name them.
+
+    `splits` maps the mirror's Parquet splits to the cases' own, of which all but `train` are held out; `canaries` are
+    the statements by which a corpus that took the cases in can be told.
+    """
 
     cases: tuple[Case, ...]
     dataset_sha256: str
@@ -61,6 +67,8 @@ class CaseSet:
     repo: str | None
     revision: str | None
     license: str | None
+    splits: Mapping[str, str] = field(default_factory=dict)
+    canaries: tuple[str, ...] = ()
 
     @property
     def panels(self) -> tuple[str, ...]:
@@ -69,8 +77,12 @@ class CaseSet:
         return tuple(panel for panel in PANEL_IDS if panel in present)
 
 
-def read_cases(mirror: Path) -> CaseSet:
+def read_cases(mirror: Path, *, repo: str | None = None, revision: str | None = None) -> CaseSet:
     """Return the cases of a BedsideBench mirror.
+
+    Args:
+        repo: the repository that the mirror itself was read from, named instead of the one its source came from.
+        revision: the commit of `repo`.
 
     Raises:
         BadInput: the folder is no mirror.
@@ -83,6 +95,8 @@ def read_cases(mirror: Path) -> CaseSet:
     try:
         panels, splits = [panel["id"] for panel in digests["panels"]], split_order(digests["splits"])
         expected, source = digests["dataset_sha256"], dict(digests["source"])
+        if repo is not None:
+            source |= {"repo": repo, "revision": revision}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise BadInput(
             f"{mirror / 'digests.json'}: expected dataset_sha256, panels, splits and source as build writes them, "
@@ -109,7 +123,14 @@ def read_cases(mirror: Path) -> CaseSet:
         repo=source.get("repo"),
         revision=source.get("revision"),
         license=source.get("license"),
+        splits=dict(splits),
+        canaries=_canaries(mirror),
     )
+
+
+def _canaries(mirror: Path) -> tuple[str, ...]:
+    card = mirror / CARD
+    return tuple(canaries_of_card(card.read_text(encoding="utf-8", errors="replace"))) if card.is_file() else ()
 
 
 def _read_split(mirror: Path, name: str, own_split: str, files: dict[str, Any]) -> list[CaseObject]:

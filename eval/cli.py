@@ -1,4 +1,4 @@
-"""The one command `bedside-bench`: it puts the commands of all rooms together, and holds `results` and `demo`.
+"""The one command `bedside-bench`: it puts the commands of all rooms together, and holds `demo`.
 
 Only files called `cli.py` print, read the environment or the clock, or choose an exit code: 0 fine, 1 the input or the
 run is at fault, 2 wrong usage, 130 after Ctrl-C. Heavy modules are imported inside the commands.
@@ -10,7 +10,7 @@ import io
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -18,10 +18,9 @@ from bedside_bench import __version__
 from builder import cli as builder_commands
 from builder.cli import one_line_errors
 from eval.calls.cli import now, run
-from eval.numbers.cli import score, software, write_whole
-
-if TYPE_CHECKING:
-    from builder.digests import Verified
+from eval.exports.cli import eval_results, export
+from eval.numbers.cli import score, software
+from eval.results.cli import fetch, publish, results, runs, verify
 
 app = typer.Typer(
     name="bedside-bench",
@@ -47,32 +46,6 @@ def _root(
     """Rubric-graded clinical question answering: build a dataset, run a model, score it, verify it."""
 
 
-def results(
-    journal: Annotated[Path, typer.Argument(metavar="X.jsonl", help="The journal of a run.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The results folder; runs add up in it.")],
-    with_texts: Annotated[
-        bool, typer.Option("--with-texts", help="Keep the answers' texts (mind the licence of the cases).")
-    ] = False,
-) -> None:
-    """Add a run to a results folder: tables that anyone can verify offline, without case or answer texts."""
-    with one_line_errors():
-        from eval.results.folder import current_summary, write_results
-
-        summary = current_summary(journal, software=software())
-        own = journal.with_suffix(".summary.json")
-        if not own.is_file() or own.read_bytes() != summary:  # a finished run may lie where nothing can be written
-            write_whole(own, summary.decode())
-        written = write_results(journal, out, summary_bytes=summary, with_texts=with_texts)
-    done = "added" if written.added else "already there, unchanged"
-    print(f"{done}: {written.path}")
-    print(f"cases          {written.n_graded} graded of {written.n_expected}")
-    if written.n_graded < written.n_expected:
-        print("warning: an incomplete run: repeat `run` to finish it, and publish that", file=sys.stderr)
-    print(f"texts          {'answers kept' if written.with_texts else 'none'}")
-    print(f"run_sha256     {written.run_sha256}")
-    print(f"folder digest  {written.folder_digest}")
-
-
 def demo(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where its files go.")] = Path("bedside-demo"),
 ) -> None:
@@ -86,18 +59,18 @@ def demo(
             print("\n".join(f" {line}" for line in step.text.splitlines()))
 
 
-def _verify_results(folder: Path, expect: str | None) -> Verified:
-    from eval.results.verify import verify_run
-
-    return verify_run(folder, expect=expect)
-
-
 app.command("check")(builder_commands.check)
 app.command("build")(builder_commands.build)
+app.command("card")(builder_commands.card)
 app.command("run")(run)
 app.command("score")(score)
 app.command("results")(results)
-app.command("verify")(builder_commands.make_verify(_verify_results))
+app.command("verify")(verify)
+app.command("publish")(publish)
+app.command("runs")(runs)
+app.command("fetch")(fetch)
+app.command("eval-results")(eval_results)
+app.command("export")(export)
 app.command("demo")(demo)
 
 

@@ -1,9 +1,15 @@
-"""Fixtures that several files of tests share: a built mirror, and copies of it to break."""
+"""Fixtures that several files of tests share, and what the Hub's client reads when it is imported."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
+
+# Before the client is imported anywhere: no Xet (the local Hub has none), and nothing sent to third parties.
+os.environ["HF_HUB_DISABLE_XET"] = "1"
+os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
+os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")
 
 import pytest
 

@@ -62,7 +62,8 @@ def write_journal(
 
 def _header(plan: Plan, day: str) -> dict[str, Any]:
     identity = plan.identity()
-    about = {name: getattr(plan.data, name) for name in ("repo", "revision", "license", "content_sha256")}
+    about = {name: getattr(plan.data, name) for name in ("repo", "revision", "license", "content_sha256", "splits")}
+    about["canaries"] = list(plan.data.canaries)
     started = f"{day}T09:59:59.000000Z"
     digest = sha256_json(identity)
     return {"identity": identity, "identity_sha256": digest, "started": started, "data": about, "software": SOFTWARE}

@@ -22,6 +22,7 @@ import argparse
 import base64
 import contextlib
 import fnmatch
+import functools
 import hashlib
 import hmac
 import json
@@ -127,7 +128,7 @@ class Repo:
         self.store.write_json(self.dir / "repo.json", meta)
 
     def commits(self) -> list[dict]:
-        return [json.loads(p.read_text()) for p in sorted((self.dir / "commits").glob("*.json"))]
+        return [self.store.read_commit(p) for p in sorted((self.dir / "commits").glob("*.json"))]
 
     def commit(self, oid: str) -> dict:
         for c in self.commits():
@@ -160,7 +161,15 @@ class Repo:
 
     # -- writing -------------------------------------------------------------
     def add_commit(
-        self, ref_table: str, ref: str, parent: dict | None, files: dict, title: str, message: str, author: str
+        self,
+        ref_table: str,
+        ref: str,
+        parent: dict | None,
+        files: dict,
+        title: str,
+        message: str,
+        author: str,
+        meta: dict | None = None,
     ) -> dict:
         n = len(list((self.dir / "commits").glob("*.json"))) + 1
         date = utcnow()
@@ -181,7 +190,7 @@ class Repo:
             "files": files,
         }
         self.store.write_json(self.dir / "commits" / f"{n:06d}.json", commit)
-        meta = self.meta
+        meta = meta or self.meta
         meta[ref_table][ref] = commit["oid"]
         meta["lastModified"] = date
         self.save(meta)
@@ -205,7 +214,16 @@ class Store:
         self.root = Path(root)
         self.locks: dict[tuple[str, str], threading.RLock] = {}
         self.lock = threading.RLock()
+        self.read: dict[Path, tuple[tuple[int, int], dict]] = {}
         (self.root / "blobs").mkdir(parents=True, exist_ok=True)
+
+    def read_commit(self, path: Path) -> dict:
+        """A commit file; kept in memory as long as it is the same file, for there may be many and large ones."""
+        stat = path.stat()
+        key = (stat.st_ino, stat.st_mtime_ns)
+        if self.read.get(path, (None,))[0] != key:
+            self.read[path] = (key, json.loads(path.read_text()))
+        return self.read[path][1]
 
     def write_json(self, path: Path, value: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -244,20 +262,18 @@ class Store:
             if (repo.dir / "repo.json").exists():
                 raise HubError(409, f"You already created this {type_} repo: {repo_id}")
             (repo.dir / "commits").mkdir(parents=True)
-            repo.save(
-                {
-                    "id": repo_id,
-                    "private": private,
-                    "gated": False,
-                    "access": [],
-                    "createdAt": utcnow(),
-                    "branches": {},
-                    "tags": {},
-                    "prs": {},
-                    "tagMessages": {},
-                    "lastModified": utcnow(),
-                }
-            )
+            meta = {
+                "id": repo_id,
+                "private": private,
+                "gated": False,
+                "access": [],
+                "createdAt": utcnow(),
+                "branches": {},
+                "tags": {},
+                "prs": {},
+                "tagMessages": {},
+                "lastModified": utcnow(),
+            }
             data = GITATTRIBUTES.encode()
             files = {
                 ".gitattributes": {
@@ -267,19 +283,23 @@ class Store:
                     "lfs": False,
                 }
             }
-            repo.add_commit("branches", "main", None, files, "initial commit", "", author)
+            # repo.json comes last: nobody sees a repository without its main branch.
+            repo.add_commit("branches", "main", None, files, "initial commit", "", author, meta)
             return repo
 
 
 def parse_front_matter(text: str) -> tuple[dict | None, str | None]:
-    """(metadata, error) of a README. Uses PyYAML, which huggingface_hub itself depends on."""
+    """(metadata, error) of a README, not to be changed. Uses PyYAML, which huggingface_hub itself depends on."""
     m = re.match(r"^\s*---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(\r?\n|$)", text, re.S)
-    if not m:
-        return None, None
+    return parse_yaml(m.group(1)) if m else (None, None)
+
+
+@functools.lru_cache(maxsize=1000)
+def parse_yaml(text: str) -> tuple[dict | None, str | None]:
     import yaml
 
     try:
-        data = yaml.safe_load(m.group(1))
+        data = yaml.safe_load(text)
     except yaml.YAMLError as e:
         return None, f"YAML syntax error: {e}"
     return (data, None) if isinstance(data, dict) else (None, "Metadata must be a mapping")
@@ -1115,6 +1135,11 @@ class CdnHandler(Handler):
         return None
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # many clients at once; the default, 5, makes the kernel refuse some
+
+
 class LocalHub:
     def __init__(
         self,
@@ -1154,8 +1179,7 @@ class LocalHub:
         self.cdn_endpoint = f"http://{cdn_host}:{self.cdnd.server_address[1]}"
 
     def _serve(self, handler: type, port: int, host: str = "127.0.0.1") -> ThreadingHTTPServer:
-        server = ThreadingHTTPServer((host, port), type(handler.__name__, (handler,), {"hub": self}))
-        server.daemon_threads = True
+        server = Server((host, port), type(handler.__name__, (handler,), {"hub": self}))
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return server
 

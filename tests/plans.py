@@ -36,7 +36,7 @@ def case_set(cases_per_panel: int = 1, panels: Sequence[str] = PANEL_IDS) -> Cas
         for case in objects
     ]
     content = content_sha256(map(case_content_sha256, objects))
-    return CaseSet(tuple(cases), dataset_sha256(objects), content, None, None, "cc-by-4.0")
+    return CaseSet(tuple(cases), dataset_sha256(objects), content, None, None, "cc-by-4.0", {"train": "train"})
 
 
 def make_plan(

@@ -190,25 +190,55 @@ def test_a_case_too_long_or_like_a_link_is_no_example() -> None:
     assert example_case({**make_case(), "prompt": "see arxiv.org/abs/2512.01241"}) is None
 
 
-def test_a_results_card_lists_its_runs() -> None:
-    """One line a run, with a bar in a model's name kept inside its cell, and `none` for what is not known."""
-    run = {
-        "run_id": "2026-09-14-m-12345678",
-        "answer_model": "a|b",
-        "judge_models": ["gpt-5.6-sol"],
-        "protocol": "bedside-bench-grading-v1",
-        "n_graded": 9,
-        "n_expected": 1000,
-        "overall_mean": None,
-        "overall_ci_low": None,
-        "overall_ci_high": None,
-    }
-    scored = {**run, "overall_mean": 0.5, "overall_ci_low": 0.25, "overall_ci_high": 0.75}
-    files = (CardSplit("train", ("runs/*/run.parquet",)),)
-    runs = CardConfig("runs", pa.schema([("run_id", pa.string())]), files, default=True)
-    card = render_results_card([run, scored], [runs], license_id="cc-by-4.0")
-    line = "| 2026-09-14-m-12345678 | a\\|b | gpt-5.6-sol | bedside-bench-grading-v1 | 9 of 1,000 |"
+RUN: dict[str, Any] = {
+    "run_id": "2026-09-14-m-12345678",
+    "date": "2026-09-14",
+    "answer_model": "a|b",
+    "judge_models": ["gpt-5.6-sol"],
+    "protocol": "bedside-bench-grading-v1",
+    "semantics_sha256": "5e" * 32,
+    "dataset_sha256": "da" * 32,
+    "data_repo": None,
+    "data_revision": None,
+    "n_expected": 1000,
+    "n_graded": 9,
+    "n_failed": 1,
+    "overall_mean": None,
+    "overall_ci_low": None,
+    "overall_ci_high": None,
+    "panels": [],
+}
 
-    assert f"{line} none | none |" in card
-    assert f"{line} 0.500 | 0.250 to 0.750 |" in card
+
+def render_runs(*runs: dict[str, Any]) -> str:
+    """Return the card of a results folder with these runs."""
+    files = (CardSplit("train", ("runs/*/run.parquet",)),)
+    config = CardConfig("runs", pa.schema([("run_id", pa.string())]), files, default=True)
+    return render_results_card(runs, [config], license_id="cc-by-4.0")
+
+
+def test_a_results_card_lists_its_runs() -> None:
+    """One line a run: a bar in a model's name stays inside its cell, 1000 - 9 - 1 are pending, `none` is not known."""
+    scored = {**RUN, "overall_mean": 0.5, "overall_ci_low": 0.25, "overall_ci_high": 0.75}
+    card = render_runs(RUN, scored)
+    line = "| 2026-09-14-m-12345678 | a\\|b | gpt-5.6-sol |"
+
+    assert f"{line} none | 1,000 | 9 | 1 | 990 |" in card
+    assert f"{line} 0.500 (0.25 to 0.75) | 1,000 | 9 | 1 | 990 |" in card
     assert "2 runs" in card
+
+
+def test_a_results_card_names_rules_and_data_by_the_start_of_their_digests() -> None:
+    """Beside the scores stand the date, the protocol, 12 digits of two digests, and the mirror's commit if known."""
+    card = render_runs({**RUN, "data_repo": "org/bedside-bench", "data_revision": "0123456789abcdef"})
+
+    row = "| `12345678` | 2026-09-14 | bedside-bench-grading-v1 | `5e5e5e5e5e5e` | `dadadadadada` |"
+    assert f"{row} org/bedside-bench@0123456789ab |" in card
+    assert f"{row} none |" in render_runs(RUN)
+
+
+def test_a_results_card_without_scores_has_no_table_of_panels() -> None:
+    """Where no run has a panel nothing is said of panels."""
+    assert "Scores by panel" not in render_runs(RUN)
+    panel = {"panel": "drug_safety", "n": 0, "n_expected": 25, "mean": None, "ci_low": None, "ci_high": None}
+    assert "Scores by panel" in render_runs({**RUN, "panels": [panel]})

@@ -48,6 +48,24 @@ def test_a_mirror_gives_back_its_cases(built: Path) -> None:
     assert (PANEL_IDS, "cc-by-4.0") == (data.panels, data.license)
 
 
+def test_a_mirror_from_the_hub_is_named_by_its_own_repository(built: Path) -> None:
+    """Where it is said which repository and commit a mirror was read from, those are the data's name."""
+    data = read_cases(built, repo="org/mirror", revision="c" * 40)
+
+    assert ("org/mirror", "c" * 40) == (data.repo, data.revision)
+    assert (None, None) == (read_cases(built).repo, read_cases(built).revision)
+    assert read_cases(built).cases == data.cases
+
+
+def test_the_commit_of_a_source_never_names_a_mirror(mirror: Path) -> None:
+    """A mirror's repository without a commit does not take over the commit of the repository it was made from."""
+    _edit(mirror, source={"kind": "hub", "repo": "org/source", "revision": "a" * 40, "license": "cc-by-4.0"})
+    data, own = read_cases(mirror, repo="org/mirror"), read_cases(mirror)
+
+    assert ("org/mirror", None) == (data.repo, data.revision)
+    assert ("org/source", "a" * 40) == (own.repo, own.revision)
+
+
 def test_renamed_and_held_out_splits_come_in_dataset_order(tmp_path: Path) -> None:
     """Public cases come before held-out ones in each panel whatever the Parquet splits are called."""
     tree = write_tree(tmp_path / "tree", 2)
@@ -59,6 +77,7 @@ def test_renamed_and_held_out_splits_come_in_dataset_order(tmp_path: Path) -> No
 
     assert [case["case_id"] for case in cases] == [case.case_id for case in data.cases]
     assert dataset_sha256(cases) == data.dataset_sha256
+    assert {"zz": "train", "aside": "aside"} == data.splits
 
 
 def _flip(mirror: Path) -> None:

@@ -11,8 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from builder.cli import build, make_verify
-from builder.digests import Finding, Verified
+from builder.cli import build
+from eval.results.cli import verify
 from tests.mirrors import DRUG_SAFETY, change_rows, remake_digests
 from tests.trees import case_path, edit_json, write_tree
 
@@ -20,10 +20,11 @@ ROOT = Path(__file__).parent.parent
 PROGRAM = """
 import sys
 import typer
-from builder.cli import build, make_verify
+from builder.cli import build
+from eval.results.cli import verify
 app = typer.Typer()
 app.command("build")(build)
-app.command("verify")(make_verify(lambda folder, expect: None))
+app.command("verify")(verify)
 try:
     app(standalone_mode=False)
 finally:
@@ -31,14 +32,9 @@ finally:
 """
 
 
-def verify_run(folder: Path, expect: str | None) -> Verified:
-    """Stand for `eval`'s part: find one thing in every results folder."""
-    return Verified((Finding("runs/a/scores.parquet", "score", "0.5", f"0.6 ({folder.name}, {expect})"),), None, "run")
-
-
 app = typer.Typer()
 app.command("build")(build)
-app.command("verify")(make_verify(verify_run))
+app.command("verify")(verify)
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
@@ -89,7 +85,7 @@ def test_verify_leaves_results_to_their_own_verifier(tmp_path: Path) -> None:
     (tmp_path / "results" / "runs").mkdir(parents=True)
     code, out, _ = run("verify", str(tmp_path / "results"))
 
-    assert (1, "runs/a/scores.parquet: score: expected 0.5, found 0.6 (results, None)") == (code, out.splitlines()[0])
+    assert (1, "runs: runs: expected at least one run, found none") == (code, out.splitlines()[0])
 
 
 def test_build_prints_every_problem_and_builds_nothing(tmp_path: Path) -> None:
@@ -144,7 +140,7 @@ def test_wrong_usage_exits_2(arguments: list[str], message: str) -> None:
         (["build", "{tmp}/source", "--out", "{tmp}/source"], "expected a folder outside the source"),
         (["build", "{tmp}/source", "--out", "{tmp}/file"], "expected a folder or nothing, found a file"),
         (["build", "{tmp}/source", "--out", "{tmp}/file/mirror"], "error: "),
-        (["verify", "{tmp}/nowhere"], "expected a dataset folder, found none"),
+        (["verify", "{tmp}/nowhere"], "expected a folder or a Hub dataset (namespace/name[@revision]), found none"),
         (["verify", "{tmp}/file"], "expected a dataset folder, found a file"),
     ],
     ids=["no source", "over the source", "over a file", "below a file", "no folder", "a file"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ from typer.main import get_command
 
 from eval.cli import app
 from tests.llm_server import LlmServer
+from tests.local_hub import LocalHub
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -66,14 +68,16 @@ def test_every_command_says_what_it_does() -> None:
 
 
 def test_readme_commands_run(tmp_path: Path) -> None:
-    """Every `bedside-bench` line of the README runs as it stands, a model server of this machine in its place."""
+    """Every `bedside-bench` line of the README runs as it stands, with a model server and a Hub of this machine."""
     (tmp_path / "data").symlink_to(ROOT / "data")
-    with LlmServer() as server:
+    tokens, orgs = {"hf_writer": "alice:write"}, {"alice": ["your-org"]}
+    with LlmServer() as server, LocalHub(tokens=tokens, orgs=orgs) as hub:
+        env = os.environ | hub.env("hf_writer") | {"HF_HOME": str(tmp_path / "home")}
         for line in _shell_lines():
             if line.startswith("bedside-bench "):
                 words = shlex.split(line.replace("http://127.0.0.1:8080/v1", server.url))[1:]
                 done = subprocess.run(
-                    [*COMMAND, *words], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+                    [*COMMAND, *words], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False
                 )
                 assert 0 == done.returncode, f"{line}\n{done.stdout}\n{done.stderr}"
 

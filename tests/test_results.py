@@ -118,6 +118,35 @@ def test_the_card_lists_every_run_and_counts_no_rows(journal: Path, tmp_path: Pa
     assert all(f"path: runs/*/{table}.parquet" in card for table in CONFIGS.values())
 
 
+def test_a_run_says_which_splits_its_data_have(journal: Path, tmp_path: Path) -> None:
+    """Held-out data are known from a run's digests; a journal that does not say leaves them empty."""
+    own = add(journal, tmp_path / "out").path / "digests.json"
+    held_out = _edit_splits(journal, {"train": "train", "test": "test"})
+    silent = _edit_splits(journal, None)
+
+    digests = [own, *(add(path, tmp_path / path.stem).path / "digests.json" for path in (held_out, silent))]
+    assert [{"train": "train"}, {"train": "train", "test": "test"}, {}] == [
+        json.loads(path.read_bytes())["splits"] for path in digests
+    ]
+
+
+def _edit_splits(journal: Path, splits: dict[str, str] | None) -> Path:
+    """Return a copy of a journal whose first line says other splits of its data, or none."""
+    first, rest = journal.read_text().split("\n", 1)
+    header = json.loads(first)
+    data = {**header["data"], "splits": splits} if splits else {"license": header["data"]["license"]}
+    path = journal.with_name(f"{'held' if splits else 'silent'}.jsonl")
+    path.write_text(json.dumps({**header, "data": data}) + "\n" + rest)
+    return path
+
+
+def test_the_runner_writes_the_splits_of_its_mirror(tmp_path: Path) -> None:
+    """A new journal's first line says which splits the data have."""
+    run(make_plan(case_set(1)), tmp_path / "x.jsonl")
+
+    assert {"train": "train"} == json.loads((tmp_path / "x.jsonl").read_text().split("\n")[0])["data"]["splits"]
+
+
 def test_what_people_add_below_the_generated_part_is_kept(journal: Path, tmp_path: Path) -> None:
     """A note at the end of the card survives the next run."""
     add(journal, tmp_path / "out")
@@ -221,7 +250,7 @@ def test_pending_cases_are_allowed_and_said(tmp_path: Path) -> None:
     written = add(journal, tmp_path / "out")
 
     assert (4, 3, 0, 1) == (written.n_expected, written.n_graded, written.n_failed, written.n_pending)
-    assert "3 of 4" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "| 4 | 3 | 0 | 1 |" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_stale_summary_is_refused(journal: Path, tmp_path: Path) -> None:

@@ -162,6 +162,15 @@ def test_digests_that_say_something_else_than_the_tables_are_named(run: Path, na
     assert name in lines(run)
 
 
+@pytest.mark.parametrize("splits", [None, ["train"], {"train": 1}])
+def test_splits_of_another_form_are_named(run: Path, splits: object) -> None:
+    """Whoever reads which splits a run's data have finds a mapping."""
+    kept = {key: value for key, value in read_digests(run).items() if key not in ("format", "files")}
+    write_digests(run, {**kept, "splits": splits})
+
+    assert "digests.json: splits: expected an object" in lines(run)
+
+
 @pytest.fixture
 def folder(results: Path, tmp_path: Path) -> Path:
     """A copy of the whole results folder."""

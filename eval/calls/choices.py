@@ -16,7 +16,10 @@ from eval.judging.protocol import ANSWER_TEMPERATURE, Prompts, protocol_prompts
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a person chose for a run: the options of `bedside-bench run`, keys and models resolved."""
+    """What a person chose for a run: the options of `bedside-bench run`, keys and models resolved.
+
+    `repo` and `revision` name the repository that the mirror itself was read from, and its commit.
+    """
 
     mirror: Path
     answer: Model | None
@@ -31,6 +34,8 @@ class Choices:
     judge_format: str = "json_object"
     id_style: str = "full"
     limits: Limits = STANDARD_LIMITS
+    repo: str | None = None
+    revision: str | None = None
 
 
 def make_plan(choices: Choices) -> Plan:
@@ -49,7 +54,7 @@ def make_plan(choices: Choices) -> Plan:
     _check_names(choices)
     answer = choices.answer or Model((given and given.model) or "given answers")
     _check_builtin(answer if given is None else None, choices.judge)
-    data = read_cases(choices.mirror)
+    data = read_cases(choices.mirror, repo=choices.repo, revision=choices.revision)
     reading = Reading(
         prompts=_prompts(choices.system),
         judge_format=choices.judge_format,

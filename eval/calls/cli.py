@@ -14,6 +14,7 @@ import typer
 
 from builder.cli import known_panels, one_line_errors
 from builder.errors import BadInput
+from builder.hub.place import find_mirror, local_folder
 from eval.numbers.cli import STANDARD, check_choice, keep_own_summary, show_summary, software, summarise_file
 
 if TYPE_CHECKING:
@@ -45,7 +46,12 @@ PanelOption = Annotated[
 
 def run(
     output: Annotated[Path, typer.Option("--output", "-o", callback=_jsonl, help="Journal of the run, X.jsonl.")],
-    mirror: Annotated[Path | None, typer.Argument(metavar="MIRROR", help="A folder that `build` wrote.")] = None,
+    mirror: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="MIRROR", help="A folder that `build` wrote, or a mirror on the Hub: org/name[@revision]."
+        ),
+    ] = None,
     answer_model: Annotated[str | None, typer.Option(help="Model to answer: a name, or builtin:POLICY.")] = None,
     judge_model: Annotated[str, typer.Option(help="Model to judge: a name, or builtin:verbatim.")] = "gpt-5.6-sol",
     panel: PanelOption = None,
@@ -79,7 +85,7 @@ def run(
     """
     if summarize_only:
         with one_line_errors():
-            summary = summarise_file(output, mirror=mirror, settings=STANDARD)
+            summary = summarise_file(output, mirror=local_folder(mirror), settings=STANDARD)
             show_summary(summary, as_json=False)
             keep_own_summary(output, summary)
         return
@@ -93,8 +99,11 @@ def run(
         from eval.calls.choices import Choices, make_plan
         from eval.calls.plan import Limits, standard_limits
 
+        data = find_mirror(mirror)
         choices = Choices(
-            mirror=mirror,
+            mirror=data.folder,
+            repo=data.repo,
+            revision=data.revision,
             answer=_model(answer_model, base_url, api_key_env, role="answer", needed=answers is None and not dry_run),
             judge=_model(
                 judge_model,

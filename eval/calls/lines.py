@@ -49,7 +49,11 @@ IDENTITY: Final[Mapping[str, Types]] = {
     **dict.fromkeys(("selection", "answer"), _OBJECT),
     "judges": (list,),
 }
-DATA: Final[Mapping[str, Types]] = dict.fromkeys(("repo", "revision", "license", "content_sha256"), _TEXT_OR_NULL)
+DATA: Final[Mapping[str, Types]] = {
+    **dict.fromkeys(("repo", "revision", "license", "content_sha256"), _TEXT_OR_NULL),
+    "splits": _OBJECT,
+    "canaries": (list,),
+}
 ANSWER: Final[Mapping[str, Types]] = {
     **dict.fromkeys(("source", "model"), _TEXT),
     **dict.fromkeys(("endpoint", "system_sha256", "file_sha256"), _TEXT_OR_NULL),

@@ -65,6 +65,8 @@ def _open(plan: Plan, journal: Journal, *, header: Mapping[str, Any], started: s
             "revision": plan.data.revision,
             "license": plan.data.license,
             "content_sha256": plan.data.content_sha256,
+            "splits": dict(plan.data.splits),
+            "canaries": list(plan.data.canaries),
         },
         **header,
     }

@@ -6,9 +6,8 @@ may add runs at the same time. What people write below its last generated line i
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
@@ -16,24 +15,33 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builder.card import UNKNOWN_LICENSE, CardConfig, CardSplit, render_results_card
+from bedside_bench import OFFICIAL_CASES_PER_PANEL
+from builder.card import ANYWHERE, UNKNOWN_LICENSE, CardConfig, CardSplit, render_results_card
 from builder.digests import HUB_FILES, HUB_FOLDERS
 from builder.errors import BadInput
 from builder.folder import Finding, read_digests
 from builder.footers import CARD, check_card
 from builder.frontmatter import read_front_matter
+from builder.hub.place import REPO_ID
 from builder.licence import LEGAL_PREFIXES
 from eval.numbers.notices import BUILTIN, NOT_COMPARABLE, WIDER
-from eval.results.tables import SCHEMAS
+from eval.results.tables import RUN_SCHEMA, SCHEMAS
 
 RUNS: Final = "runs"
+INDEX: Final = "run.parquet"
+"""The one-row table of a run; all of them together are the index of a results dataset."""
 SPLIT: Final = "train"
 """The one split of every config: what a single split is called on the Hub."""
 CONFIGS: Final = {"runs": "run", "scores": "scores", "decisions": "decisions", "answers": "answers"}
 """Config -> table: `runs/*/<table>.parquet`."""
 END: Final = "<!-- the part above is generated anew with every run; what stands below this line is kept -->"
 
-_SIZE: Final = re.compile(r"n = [\w ]+ per panel")
+# The columns without which a run cannot stand in a card.
+_SHOWN: Final = (
+    *("run_id", "protocol", "date", "judge_models", "panels", "with_texts"),
+    *("n_expected", "n_graded", "n_failed", "semantics_sha256", "dataset_sha256"),
+)
+_LOADED: Final = re.compile(rf'load_dataset\("({REPO_ID.pattern})", "runs"', re.ASCII)
 _RUN_LINE: Final = re.compile(r"^\| (\d{4}-\d\d-\d\d-\S+-[0-9a-f]{8}) \|", re.MULTILINE)
 
 
@@ -44,37 +52,102 @@ def run_folders(folder: Path) -> list[Path]:
     return sorted(path for path in found if path.is_dir() and not path.name.startswith("."))
 
 
+def run_rows(folder: Path) -> list[dict[str, Any]]:
+    """Return the rows of the `run` tables in a results folder, or of the one run that a folder holds.
+
+    Raises:
+        BadInput: a run cannot be read.
+    """
+    runs = run_folders(folder) if (folder / RUNS).is_dir() else [folder]
+    return [run_row_of(run / INDEX, where=str(run / INDEX)) for run in runs]
+
+
 def results_card(folder: Path, *, old: str | None) -> str:
     """Return the README.md of a results folder from the runs in it.
 
     Args:
-        old: the README.md that is there; what stands below its generated part is kept.
+        old: as in `results_card_text`.
 
     Raises:
         BadInput: a run cannot be read, or the runs' data have different licences: a card states one.
     """
-    rows = [_run_row(run) for run in run_folders(folder)]
+    runs = [read_digests(run) for run in run_folders(folder)]
+    return results_card_text(run_rows(folder), license_id=shared_license(folder), canaries=canaries_of(runs), old=old)
+
+
+def canaries_of(runs: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the canary statements of the data of runs, from their digests, each once, sorted."""
+    return sorted({str(text) for digests in runs for text in digests.get("canaries") or ()})
+
+
+def results_card_text(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    license_id: str,
+    canaries: Sequence[str] = (),
+    place: str | None = None,
+    old: str | None,
+) -> str:
+    """Return the README.md of the runs whose `run` rows are given, in any order, and of nothing else.
+
+    Args:
+        license_id: the one licence of the data of all runs.
+        canaries: the statements of the data's sources (`canaries_of`).
+        place: the repository it is for; None keeps the one that the old card names.
+        old: the README.md that is there; what stands below its generated part is kept.
+    """
+    place = place or _place_of(old or "")
+    runs = sorted(rows, key=lambda row: str(row["run_id"]))
     configs = [
         CardConfig(name, SCHEMAS[table], (CardSplit(SPLIT, (f"{RUNS}/*/{table}.parquet",)),), default=name == "runs")
         for name, table in CONFIGS.items()
     ]
-    text = render_results_card(rows, configs, license_id=shared_license(folder), notices=_notices(rows))
+    text = render_results_card(
+        runs, configs, license_id=license_id, place=place, canaries=canaries, notices=_notices(runs)
+    )
     below = old.partition(END)[2] if old else "\n"
     return f"{text.rstrip()}\n\n{END}{below}"
 
 
-def _run_row(run: Path) -> dict[str, Any]:
+def _place_of(card: str) -> str:
+    found = _LOADED.search(card.partition(END)[0])
+    return found[1] if found else ANYWHERE
+
+
+def run_row_of(source: Path | pa.BufferReader, *, where: str) -> dict[str, Any]:
+    """Return the row of a `run` table.
+
+    Args:
+        where: what an error names.
+
+    Raises:
+        BadInput: it is no such table of one row.
+    """
     try:
-        (row,) = pq.read_table(run / "run.parquet", partitioning=None).to_pylist()
+        # One row needs no threads; Arrow's may still be starting when a short command ends, which then aborts.
+        with pq.ParquetFile(source) as file:
+            table = file.read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise BadInput(f"{run / 'run.parquet'}: expected one row, found: {str(error).splitlines()[0]}") from None
-    return dict(row)
+        raise BadInput(f"{where}: expected one row, found: {str(error).splitlines()[0]}") from None
+    if not table.schema.equals(RUN_SCHEMA) or table.num_rows != 1:
+        raise BadInput(f"{where}: expected one row with the columns of a run, found {table.num_rows} or other columns")
+    row: dict[str, Any] = table.to_pylist()[0]
+    empty = [name for name in _SHOWN if row[name] is None]
+    empty += [
+        f"panels[].{name}" for name in ("panel", "n", "n_expected") if any(p[name] is None for p in row["panels"] or ())
+    ]
+    if empty:
+        raise BadInput(f"{where}: expected a value in {', '.join(empty)}, found null")
+    return row
 
 
 def _notices(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what a reader of the table must know of some or all of the runs."""
-    said = list(dict.fromkeys(notice for row in rows for notice in json.loads(row["summary_json"])["notices"]))
-    shown = [notice for notice in said if _SIZE.match(notice) or notice in (WIDER, NOT_COMPARABLE)]
+    shown = []
+    sizes = sorted({panel["n"] for row in rows for panel in row["panels"]})
+    if sizes and sizes != [OFFICIAL_CASES_PER_PANEL]:
+        n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        shown += [f"n = {n} per panel (official: {OFFICIAL_CASES_PER_PANEL})", WIDER, NOT_COMPARABLE]
     with_texts = sum(row["with_texts"] for row in rows)
     if any(str(row["answer_model"]).startswith(BUILTIN) for row in rows):
         shown.append("runs whose answer model begins with builtin: are fixed answers, not models: floors and ceilings")
@@ -136,12 +209,17 @@ def check_results_card(folder: Path) -> list[Finding]:
         return findings  # named by check_card, or by the run's own digests
     if stated != true:
         findings.append(Finding(CARD, "license", true, str(stated)))
-    listed = _RUN_LINE.findall(text.partition(END)[0])
-    if sorted(listed) != names:
+    listed = listed_runs(text)
+    if listed != names:
         findings.append(Finding(CARD, "table of runs", ", ".join(names), ", ".join(listed) or "none"))
     elif not findings and (differs := _first_difference(results_card(folder, old=text), text)):
         findings.append(Finding(CARD, "generated part", *differs))
     return findings
+
+
+def listed_runs(text: str) -> list[str]:
+    """Return the run_ids in the table of a card, sorted."""
+    return sorted(_RUN_LINE.findall(text.partition(END)[0]))
 
 
 def _first_difference(expected: str, found: str) -> tuple[str, str] | None:

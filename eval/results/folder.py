@@ -8,6 +8,7 @@ rubric, an answer or a reply.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ from eval.numbers.defaults import SAMPLES, SEED, SPEC
 from eval.numbers.panels import score_cases
 from eval.numbers.readers import read_run, summarise_run
 from eval.numbers.summary import dumps_summary
-from eval.results.card import END, RUNS, results_card, run_folders, shared_license, stray_entries
+from eval.results.card import END, RUNS, results_card, run_folders, shared_license, source_of, stray_entries
 from eval.results.tables import (
     Row,
     answer_rows,
@@ -69,6 +70,15 @@ class Written:
     n_failed: int
     n_pending: int
     with_texts: bool
+    added: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A run that came from elsewhere; `added` is False where the same run was there already."""
+
+    path: Path
+    folder_digest: str
     added: bool
 
 
@@ -122,17 +132,42 @@ def write_results(journal: Path, out: Path, *, summary_bytes: bytes, with_texts:
     run = _make(data, journal, summary_bytes=summary_bytes, with_texts=with_texts)
     target = out / RUNS / run.run_id
     with staging(out) as staged:
-        _check_place(out, run)
+        _check_place(out, run.digests["source"]["license"])
         added = not target.exists()
         if added:
             _write_run(run, staged / "run")
             swap_in(staged / "run", target)
         else:
-            _check_same(target, run, with_texts=with_texts)
+            _check_same(target, run.digests["run_sha256"], with_texts=with_texts)
         _write_card(out, staged)
     counts = {name: run.summary[name] for name in ("n_expected", "n_graded", "n_failed", "n_pending")}
     digest = folder_digest(target)
     return Written(run.run_id, target, digest, run.digests["run_sha256"], **counts, with_texts=with_texts, added=added)
+
+
+def add_run(folder: Path, out: Path) -> Added:
+    """Add a run's folder from elsewhere to a results folder; the same run again changes nothing.
+
+    Raises:
+        BadInput: `out` is no place for it.
+        DigestMismatch: the run is not what its digests and decisions say; nothing was added.
+    """
+    verified = verify_run(folder)
+    if verified.findings:
+        raise DigestMismatch(f"{folder.name}: {verified.findings[0].line()}; nothing was added")
+    digests = read_digests(folder)
+    target = out / RUNS / digests["run_id"]
+    with staging(out) as staged:
+        _check_place(out, source_of(digests).get("license"))
+        if target.exists():
+            _check_same(target, digests["run_sha256"], with_texts=_has_texts(folder))
+            added = False
+        else:
+            shutil.copytree(folder, staged / "run")
+            swap_in(staged / "run", target)
+            added = True
+        _write_card(out, staged)
+    return Added(target, folder_digest(target), added)
 
 
 def _make(data: JournalData, journal: Path, *, summary_bytes: bytes, with_texts: bool) -> _Run:
@@ -188,7 +223,8 @@ def _digests(data: JournalData, row: Row, *, run_id: str, decisions: list[Row]) 
             {"id": panel, "n": panels.count(panel), "sha256": None}
             for panel in sorted(set(panels), key=lambda panel: (panel not in PANEL_IDS, panels.index(panel)))
         ],
-        "splits": {},
+        "splits": about.get("splits") or {},
+        "canaries": about.get("canaries") or [],
         "source": {
             "kind": "hub" if about.get("repo") else "tree",
             **{name: about.get(name) for name in ("repo", "revision", "license")},
@@ -197,7 +233,7 @@ def _digests(data: JournalData, row: Row, *, run_id: str, decisions: list[Row]) 
     }
 
 
-def _check_place(out: Path, run: _Run) -> None:
+def _check_place(out: Path, license_id: str | None) -> None:
     """Stop unless a folder is absent, empty or holds results of ours, on data of the same licence.
 
     Raises:
@@ -217,7 +253,7 @@ def _check_place(out: Path, run: _Run) -> None:
     for folder in run_folders(out):
         if read_digests(folder).get("kind") != "run":
             raise BadInput(f"{folder}: expected the folder of a run, found another; name another place than {out}")
-    shared_license(out, run.digests["source"]["license"])
+    shared_license(out, license_id)
 
 
 def _write_run(run: _Run, folder: Path) -> None:
@@ -234,17 +270,15 @@ def _write_run(run: _Run, folder: Path) -> None:
         raise DigestMismatch(f"{run.run_id}: what was written does not give its numbers back: {findings[0].line()}")
 
 
-def _check_same(target: Path, run: _Run, *, with_texts: bool) -> None:
+def _check_same(target: Path, run_sha256: str, *, with_texts: bool) -> None:
     """Stop unless the folder under a run's path holds this very run, whole.
 
     Raises:
         BadInput: it holds another one, it was changed, or it keeps texts where this one does not.
     """
     found = read_digests(target).get("run_sha256")
-    if found != run.digests["run_sha256"]:
-        raise BadInput(
-            f"{target}: expected run_sha256 {run.digests['run_sha256']}, found {found} of another; {KEPT_RUNS}"
-        )
+    if found != run_sha256:
+        raise BadInput(f"{target}: expected run_sha256 {run_sha256}, found {found} of another; {KEPT_RUNS}")
     if broken := verify_files(target):
         raise BadInput(f"{target}: holds this run, but changed: {broken[0].line()}; remove the folder and try again")
     if _has_texts(target) != with_texts:

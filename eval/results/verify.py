@@ -11,7 +11,7 @@ import json
 import math
 import platform
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -148,7 +148,7 @@ def _check_run(
     findings += _check_ids(true, tables, identity=identity, name=name)
     for table in SCHEMAS:
         expected = [{**row, "run_id": name} for row in true.tables[table]]
-        findings += _first(_differing_cells(table, expected, tables[table], same), table)
+        findings += first_findings(_differing_cells(table, expected, tables[table], same), f"{table}.parquet")
     findings += _check_summary(true, tables, summary=summary, same=same)
     return findings + list(_check_digests(true, digests, tables=tables))
 
@@ -196,27 +196,29 @@ def _differing_cells(table: str, expected: Sequence[Row], found: Sequence[Row], 
                 # Of two places that must say the same and nothing else says, both are named.
                 twice = " and summary_json" if table == "run" and column in _ALSO_IN_SUMMARY else ""
                 what = f"{row_name(table, row)}: {column}{twice}"
-                yield Finding(f"{table}.parquet", what, _shown(row[column]), _shown(other[column]))
+                yield Finding(f"{table}.parquet", what, shown_value(row[column]), shown_value(other[column]))
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """Return a cell's value as JSON, cut where it is long."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _first(findings: Iterator[Finding], table: str) -> list[Finding]:
+def first_findings(findings: Iterable[Finding], file: str) -> list[Finding]:
+    """Return the first findings of a file's cells, and one more that counts the rest."""
     listed = list(findings)
     if len(listed) <= MOST_FINDINGS:
         return listed
     more = len(listed) - MOST_FINDINGS
-    return [*listed[:MOST_FINDINGS], Finding(f"{table}.parquet", "further cells", "as computed", f"{more} others")]
+    return [*listed[:MOST_FINDINGS], Finding(file, "further cells", "as computed", f"{more} others")]
 
 
 def _check_summary(true: Recomputed, tables: Tables, *, summary: Mapping[str, Any], same: Same) -> Iterator[Finding]:
     software = summary.get("software")
     current = isinstance(software, dict) and software.get("bedside-bench") == __version__
     for path, expected, found in _differences(true.summary, summary, same, strict=current):
-        yield Finding("run.parquet", f"run: summary_json: {path}", _shown(expected), _shown(found))
+        yield Finding("run.parquet", f"run: summary_json: {path}", shown_value(expected), shown_value(found))
     if current and dumps_summary(summary) != tables["run"][0]["summary_json"]:
         yield Finding("run.parquet", "run: summary_json", "the form that `score` writes", "another")
 
@@ -256,8 +258,14 @@ def _check_digests(true: Recomputed, digests: Mapping[str, Any], *, tables: Tabl
     }
     for name, value in expected.items():
         if digests.get(name) != value:
-            yield Finding("digests.json", name, _shown(value), _shown(digests.get(name)))
+            yield Finding("digests.json", name, shown_value(value), shown_value(digests.get(name)))
     for name in ("repo", "revision"):
         value, found = row[f"data_{name}"], source_of(digests).get(name)
         if found != value:
-            yield Finding("digests.json", f"source.{name}", _shown(value), _shown(found))
+            yield Finding("digests.json", f"source.{name}", shown_value(value), shown_value(found))
+    canaries = digests.get("canaries")
+    if not isinstance(canaries, list) or not all(isinstance(text, str) for text in canaries):
+        yield Finding("digests.json", "canaries", "a list of strings", shown_value(canaries))
+    splits = digests.get("splits")
+    if not isinstance(splits, dict) or not all(isinstance(own, str) for own in splits.values()):
+        yield Finding("digests.json", "splits", "an object from Parquet split to the cases' own", shown_value(splits))
