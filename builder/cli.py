@@ -20,7 +20,7 @@ from builder.errors import BadInput, BedsideError
 
 if TYPE_CHECKING:
     from builder.mirror import Built
-    from builder.problems import Report
+    from builder.rules.problems import Report
 
 
 def known_panels(panels: list[str] | None) -> list[str] | None:
@@ -75,8 +75,8 @@ def check(
     ] = True,
 ) -> None:
     """Check every case of a source tree and report all problems at once; exit 0 if there is no error, else 1."""
-    from builder.sources import open_source
-    from builder.validate import check_tree
+    from builder.rules.validate import check_tree
+    from builder.tree.sources import open_source
 
     with one_line_errors():
         report = check_tree(open_source(source), held_out=held_out, panels=panel, similar=similar)
@@ -135,7 +135,7 @@ def build(
     With an error anywhere in the source nothing is written. A killed build leaves the old folder or the new one.
     """
     from builder.mirror import build_mirror
-    from builder.sources import open_source
+    from builder.tree.sources import open_source
 
     with one_line_errors(), progress() as on_progress:
         built = build_mirror(
@@ -177,9 +177,9 @@ def card(
     The card of the source belongs beside its registry.json. A source with errors gets none.
     """
     with one_line_errors():
+        from builder.cards.upstream_card import upstream_card
         from builder.mirror import mirror_card
-        from builder.sources import open_source
-        from builder.upstream_card import upstream_card
+        from builder.tree.sources import open_source
 
         report, text = (upstream_card if upstream else mirror_card)(open_source(source))
         if text is None:

@@ -14,23 +14,23 @@ from pathlib import Path
 from typing import Any
 
 from bedside_bench import PUBLIC_SPLIT
-from builder.canary import find_canaries
-from builder.card import registry_languages, render_mirror_card
-from builder.croissant import CROISSANT_NAME, croissant_json
-from builder.digests import file_digests
+from builder.cards.card import registry_languages, render_mirror_card
+from builder.cards.croissant import CROISSANT_NAME, croissant_json
+from builder.cards.eval_yaml import EVAL_YAML_NAME, eval_yaml
+from builder.dataset.digests import file_digests
+from builder.dataset.folder import check_replaceable, split_order, staging, swap_in, write_digests, write_files
+from builder.dataset.footers import CARD
+from builder.dataset.rows import Progress
+from builder.dataset.verify import verify_mirror
+from builder.dataset.writer import MirrorWriter, check_split_name
 from builder.errors import BadInput, DigestMismatch
-from builder.eval_yaml import EVAL_YAML_NAME, eval_yaml
-from builder.folder import check_replaceable, split_order, staging, swap_in, write_digests, write_files
-from builder.footers import CARD
-from builder.licence import LICENSE_ID
-from builder.origin import SAMPLES, find_origin
-from builder.problems import Fault, Report
-from builder.reading import read_bytes
-from builder.rows import Progress
-from builder.sources import Source, installed_card
-from builder.validate import check_tree
-from builder.verify import verify_mirror
-from builder.writer import MirrorWriter, check_split_name
+from builder.rules.problems import Fault, Report
+from builder.rules.validate import check_tree
+from builder.tree.canary import find_canaries
+from builder.tree.licence import LICENSE_ID
+from builder.tree.origin import SAMPLES, find_origin
+from builder.tree.reading import read_bytes
+from builder.tree.sources import Source, installed_card
 
 __all__ = ["Built", "build_mirror", "check_split_name", "mirror_card", "verify_mirror"]
 

@@ -21,11 +21,11 @@ from bedside_bench import (
     row_to_case,
 )
 from bedside_bench import Case as CaseObject
-from builder.canary import canaries_of_card
-from builder.digests import file_sha256, read_digests, split_order
+from builder.dataset.digests import file_sha256, read_digests, split_order
+from builder.dataset.folder import recover
+from builder.dataset.footers import CARD
 from builder.errors import BadInput, DigestMismatch
-from builder.folder import recover
-from builder.footers import CARD
+from builder.tree.canary import canaries_of_card
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ from builder import cli as builder_commands
 from builder.cli import one_line_errors
 from eval.calls.cli import now, run
 from eval.exports.cli import eval_results, export
+from eval.hub.cli import fetch, publish, runs
 from eval.numbers.cli import score, software
-from eval.results.cli import fetch, publish, results, runs, verify
+from eval.results.cli import results, verify
 
 app = typer.Typer(
     name="bedside-bench",

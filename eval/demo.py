@@ -13,8 +13,8 @@ from typing import Final
 
 from builder.errors import BadInput
 from builder.mirror import build_mirror, verify_mirror
-from builder.sources import installed_data, open_source
-from builder.validate import check_tree
+from builder.rules.validate import check_tree
+from builder.tree.sources import installed_data, open_source
 from eval.calls.builtin import POLICIES, PREFIX, VERBATIM_JUDGE
 from eval.calls.choices import Choices, make_plan
 from eval.calls.plan import Model

@@ -18,9 +18,9 @@ import pytest
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, constants
 from typer.testing import CliRunner
 
+from builder.dataset.verify import folder_kind
 from builder.hub.place import HubPlace
 from builder.hub.publication import Published, Target
-from builder.verify import folder_kind
 from eval.results.folder import write_results
 from tests.journals import write_journal, write_summary
 from tests.local_hub import LocalHub

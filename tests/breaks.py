@@ -6,9 +6,9 @@ from collections.abc import Callable
 from hashlib import md5
 from pathlib import Path
 
-from builder.problems import Report
-from builder.sources import open_source
-from builder.validate import check_tree
+from builder.rules.problems import Report
+from builder.rules.validate import check_tree
+from builder.tree.sources import open_source
 from tests.trees import case_id_of, case_path, edit_json, make_case, read_json, write_json, write_tree
 
 DRUG, PLAN = "drug_safety", "safety_diagnostic"

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from builder import folder
+from builder.dataset import folder
 from builder.mirror import build_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 
 PANELS = ("drug_safety", "safety_diagnostic")
 CALLS = frozenset({"open", "os.rename", "os.mkdir", "os.rmdir", "os.remove", "os.scandir", "os.listdir"})

@@ -14,7 +14,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 
-from builder.tables import CASE_SCHEMA, RUBRIC_SCHEMA
+from builder.dataset.tables import CASE_SCHEMA, RUBRIC_SCHEMA
 
 MIXED_SCHEMA = pa.schema(
     [

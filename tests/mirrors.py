@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bedside_bench import Case
-from builder.folder import write_digests, write_parquet
+from builder.dataset.folder import write_digests, write_parquet
 from builder.mirror import Built, build_mirror, verify_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from tests.trees import make_case, read_json, write_json, write_tree
 
 CARD = "README.md"

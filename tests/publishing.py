@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from builder.dataset.verify import verify_mirror
 from builder.hub.client import make_api
 from builder.hub.mirrors import MirrorPublication, mirror_publication
 from builder.hub.publication import Publication, Published, Target
 from builder.hub.publish import Pauses, publish
 from builder.hub.remote import Head, Reader, read_head
-from builder.verify import verify_mirror
+from eval.hub.index import check_results
+from eval.hub.publish import LocalRun, ResultsPublication, results_publication
 from eval.results.folder import write_results
-from eval.results.index import check_results
-from eval.results.publish import LocalRun, ResultsPublication, results_publication
 from eval.results.verify import verify_run
 from tests.journals import write_journal, write_summary
 from tests.local_hub import LocalHub

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builder.folder import read_digests, write_digests, write_parquet
+from builder.dataset.folder import read_digests, write_digests, write_parquet
 from eval.results.folder import verify_run, write_results
 from eval.results.tables import SCHEMAS
 from tests.journals import write_journal, write_summary

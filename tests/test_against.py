@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from builder.digests import Verified, read_digests
+from builder.dataset.digests import Verified, read_digests
 from builder.errors import BadInput
 from builder.hub.client import make_api
 from builder.hub.place import FoundMirror, HubPlace, find_mirror

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bedside_bench import PANEL_IDS
-from builder.digests import Verified, folder_digest, read_digests
+from builder.dataset.digests import Verified, folder_digest, read_digests
 from builder.errors import BadInput
 from builder.hub.client import make_api
 from builder.hub.place import HubPlace

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.canary import canaries_of_card, find_canaries
-from builder.card import fenced
-from builder.sources import open_source
-from builder.upstream_card import upstream_card
+from builder.cards.card import fenced
+from builder.cards.upstream_card import upstream_card
+from builder.tree.canary import canaries_of_card, find_canaries
+from builder.tree.sources import open_source
 from tests.mirrors import build
 from tests.trees import edit_json, write_tree
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from builder.card import (
+from builder.cards.card import (
     CardConfig,
     CardSplit,
     PanelCounts,
@@ -21,10 +21,10 @@ from builder.card import (
     render_mirror_card,
     render_results_card,
 )
-from builder.frontmatter import read_front_matter
-from builder.origin import BEDSIDEBENCH, OWN, SAMPLES, Origin
-from builder.sources import installed_card
-from builder.tables import CASE_SCHEMA, RUBRIC_SCHEMA
+from builder.cards.frontmatter import read_front_matter
+from builder.dataset.tables import CASE_SCHEMA, RUBRIC_SCHEMA
+from builder.tree.origin import BEDSIDEBENCH, OWN, SAMPLES, Origin
+from builder.tree.sources import installed_card
 from tests.trees import make_case
 
 GOLDEN = Path(__file__).parent / "golden"

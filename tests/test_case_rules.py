@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.case_rules import _every_rule, _is_plain, check_case
-from builder.problems import At, Problem
-from builder.sources import CaseFile
+from builder.rules.case_rules import _every_rule, _is_plain, check_case
+from builder.rules.problems import At, Problem
+from builder.tree.sources import CaseFile
 from tests.breaks import (
     DRUG,
     FILE0,

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from bedside_bench import PANEL_IDS, dataset_sha256
-from builder.digests import file_sha256
+from builder.dataset.digests import file_sha256
 from builder.errors import BadInput, BedsideError, DigestMismatch
 from builder.mirror import build_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from eval.cases import read_cases, select_cases
 from tests.plans import case_set
 from tests.trees import case_id_of, make_case, write_panel, write_tree

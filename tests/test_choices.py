@@ -13,7 +13,7 @@ import pytest
 
 from builder.errors import BadInput
 from builder.mirror import build_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from eval.calls.choices import Choices, make_plan
 from eval.calls.endpoint import Endpoint
 from eval.calls.plan import Limits, Model, Plan

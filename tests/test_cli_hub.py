@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.digests import folder_digest
+from builder.dataset.digests import folder_digest
 from eval.results.folder import write_results
 from tests.at_hub import MIRROR, RESULTS, changed, client_at, command, make_both, make_hub, process, put, run_names
 from tests.journals import write_journal, write_summary

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from builder.mirror import build_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from eval.cases import read_cases
 from tests.plans import make_plan, run
 from tests.trees import write_tree

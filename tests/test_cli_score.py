@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from bedside_bench import sha256_json
 from builder.mirror import build_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from eval.cli import app
 from tests.plans import make_plan, run
 from tests.trees import case_id_of, write_tree

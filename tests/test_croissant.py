@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from builder.croissant import CROISSANT_NAME, croissant_json
-from builder.digests import read_digests
+from builder.cards.croissant import CROISSANT_NAME, croissant_json
+from builder.dataset.digests import read_digests
+from builder.dataset.folder import write_parquet
 from builder.errors import BadInput
-from builder.folder import write_parquet
 from tests.mirrors import CARD, DRUG_SAFETY, ITEMS, add_held_out, build, change_rows, lines, remake_digests, rows
 from tests.trees import write_tree
 

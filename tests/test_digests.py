@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from builder.digests import (
+from builder.dataset.digests import (
     DIGESTS_NAME,
     Finding,
     file_digests,
@@ -21,8 +21,8 @@ from builder.digests import (
     verify_files,
     write_digests,
 )
+from builder.dataset.folder import write_files
 from builder.errors import BadInput
-from builder.folder import write_files
 
 TABLE = pa.table({"a": pa.array([1, 2, 3], pa.int64())})
 

@@ -11,9 +11,9 @@ import yaml
 from typer.testing import CliRunner
 
 from bedside_bench import PANEL_IDS, case_to_row
+from builder.cards.eval_yaml import EVAL_YAML_NAME
 from builder.cli import build as build_command
 from builder.errors import BadInput
-from builder.eval_yaml import EVAL_YAML_NAME
 from tests.load_folder import load_folder
 from tests.local_hub import EVAL_FRAMEWORKS, validate_eval_yaml
 from tests.mirrors import add_held_out, build, build_small, lines, remake_digests, source_cases

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builder import folder as folder_module
-from builder.errors import BadInput
-from builder.folder import (
+from builder.dataset import folder as folder_module
+from builder.dataset.folder import (
     check_replaceable,
     recover,
     replace_file,
@@ -24,6 +23,7 @@ from builder.folder import (
     write_files,
     write_parquet,
 )
+from builder.errors import BadInput
 from tests.trees import write_tree
 
 TABLE = pa.table({"a": pa.array(range(5000), pa.int64()), "b": pa.array([f"text {i}" for i in range(5000)])})

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builder.footers import check_card
+from builder.dataset.footers import check_card
 from builder.mirror import verify_mirror
 from tests.mirrors import DRUG_SAFETY, build_small, change_card, remake_digests
 

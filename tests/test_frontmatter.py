@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 import yaml
 
+from builder.cards.frontmatter import CardConfig, CardSplit, front_matter, read_front_matter, yaml_features
+from builder.dataset.tables import CASE_SCHEMA
 from builder.errors import BadInput
-from builder.frontmatter import CardConfig, CardSplit, front_matter, read_front_matter, yaml_features
-from builder.tables import CASE_SCHEMA
 
 BLOCK = "---\nlicense: mit\n---\n\n# A card\n"
 

@@ -21,8 +21,8 @@ ROOT = Path(__file__).parent.parent
 CHECK = """
 import json, sys
 from builder.errors import BadInput
-from builder.sources import open_source
-from builder.validate import check_tree
+from builder.tree.sources import open_source
+from builder.rules.validate import check_tree
 try:
     source = open_source(sys.argv[1])
 except BadInput as error:

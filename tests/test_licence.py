@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.licence import legal_files, licence_of_text, licence_statements
-from builder.reading import Boundary
+from builder.tree.licence import legal_files, licence_of_text, licence_statements
+from builder.tree.reading import Boundary
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from bedside_bench import PANEL_IDS, canonical_json, sha256_json
-from builder.folder import Finding, read_digests, write_digests
-from builder.sources import open_source
+from builder.dataset.folder import Finding, read_digests, write_digests
+from builder.tree.sources import open_source
 from eval.calls.plan import Plan
 from eval.cases import read_cases, select_cases
 from eval.results.folder import current_summary, write_results

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from bedside_bench import PANEL_IDS, Case, case_to_row, rubric_rows
-from builder.frontmatter import yaml_features
+from builder.cards.frontmatter import yaml_features
 from builder.mirror import build_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from tests.load_mirror import SCHEMAS
 from tests.mirrors import DRUG_SAFETY, ITEMS, add_held_out, source_cases
 from tests.trees import write_tree

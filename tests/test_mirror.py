@@ -16,12 +16,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from bedside_bench import PANEL_IDS, Case
-from builder import tables
-from builder.digests import read_digests
+from builder.cards.frontmatter import read_front_matter
+from builder.dataset import tables
+from builder.dataset.digests import read_digests
+from builder.dataset.tables import CASE_SCHEMA, RUBRIC_SCHEMA
 from builder.errors import BadInput, DigestMismatch
-from builder.frontmatter import read_front_matter
 from builder.mirror import Built, verify_mirror
-from builder.tables import CASE_SCHEMA, RUBRIC_SCHEMA
 from tests.mirrors import DRUG_SAFETY, ITEMS, build, build_small, digest_of, rows, source_cases
 from tests.trees import case_path, edit_json, read_json, write_tree
 
@@ -102,7 +102,7 @@ def test_the_same_input_gives_the_same_bytes(built: Built, tmp_path: Path) -> No
     source = shutil.copytree(built.folder.parent / "source", tmp_path / "elsewhere")
     code = (
         "import sys; from pathlib import Path; from builder.mirror import build_mirror; "
-        "from builder.sources import open_source; build_mirror(open_source(sys.argv[1]), Path(sys.argv[2]))"
+        "from builder.tree.sources import open_source; build_mirror(open_source(sys.argv[1]), Path(sys.argv[2]))"
     )
     subprocess.run(
         [sys.executable, "-c", code, str(source), str(tmp_path / "again")],

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from builder.origin import BEDSIDEBENCH, OWN, SAMPLES, find_origin
+from builder.tree.origin import BEDSIDEBENCH, OWN, SAMPLES, find_origin
 
 CITATION = b"""cff-version: 1.2.0
 title: "Cases: a set"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from builder.problems import Problem, Report, member, printable, shown
+from builder.rules.problems import Problem, Report, member, printable, shown
 
 FILE = "data/calculators_conditional/cases/0123456789abcdef0123456789abcdef.json"
 ERROR = Problem(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.digests import folder_digest, read_digests
+from builder.dataset.digests import folder_digest, read_digests
 from builder.errors import BadInput, DigestMismatch
 from builder.hub.check import check_mirror
 from builder.hub.client import make_api

@@ -11,9 +11,9 @@ import pytest
 
 from builder.hub.publication import Published, Target
 from builder.hub.publish import Pauses
+from eval.hub.publish import ResultsPublication
 from eval.results.card import listed_runs
 from eval.results.folder import write_results
-from eval.results.publish import ResultsPublication
 from tests.journals import write_journal, write_summary
 from tests.local_hub import LocalHub
 from tests.publishing import (

@@ -17,7 +17,7 @@ import pytest
 from builder.errors import BadInput
 from builder.hub.check import check_mirror
 from builder.hub.publication import Publication, Target
-from eval.results.index import check_results
+from eval.hub.index import check_results
 from tests.local_hub import LocalHub
 from tests.mirrors import build_tiny
 from tests.publishing import (
@@ -50,7 +50,7 @@ FAULTS: Final[Mapping[str, Options]] = {
     "lost response": {"mode": "lost_response"},
     "delay": {"mode": "delay", "delay": 0.2},
 }
-SUITE: Final = {"mirror": tuple(FAULTS), "run": ("lost response",), "proposal": ("lost response",)}
+SUITE: Final = {"mirror": ("503", "drop", "lost response"), "run": ("lost response",), "proposal": ("lost response",)}
 """What the quick tests inject; the slow ones inject everything into everything."""
 ASKED_ONCE: Final = {
     "reading the head": {"method": "GET", "path": f"/api/datasets/{MIRROR}$"},

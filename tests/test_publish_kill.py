@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from builder.digests import folder_digest
+from builder.dataset.digests import folder_digest
 from builder.hub.publication import Target
 from tests.local_hub import LocalHub
 from tests.mirrors import DRUG_SAFETY, change_rows

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from builder.digests import read_digests, write_digests
+from builder.dataset.digests import read_digests, write_digests
 from builder.errors import BadInput, DigestMismatch
 from builder.hub.publication import Target
+from eval.hub.publish import ResultsPublication
 from eval.results.card import END, listed_runs
-from eval.results.publish import ResultsPublication
 from tests.load_from_hub import CONFIGS, load_from_hub
 from tests.local_hub import LocalHub
 from tests.mirrors import build_tiny

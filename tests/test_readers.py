@@ -10,7 +10,7 @@ import pytest
 
 from builder.errors import BadInput, DigestMismatch
 from builder.mirror import build_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from eval.calls.plan import Model
 from eval.cases import Case, read_cases
 from eval.numbers.readers import is_journal, read_run, summarise_run

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from builder import reading
-from builder.problems import Fault
-from builder.reading import Boundary, folder_fault, read_bytes
+from builder.rules.problems import Fault
+from builder.tree import reading
+from builder.tree.reading import Boundary, folder_fault, read_bytes
 
 
 def read(path: Path, root: Path) -> bytes | Fault:

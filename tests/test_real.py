@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from builder.mirror import build_mirror, verify_mirror
-from builder.sources import installed_data, open_source
+from builder.tree.sources import installed_data, open_source
 from eval.calls.journal import read_journal
 
 pytestmark = pytest.mark.real

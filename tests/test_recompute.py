@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from bedside_bench import sha256_json
-from builder.folder import write_parquet
+from builder.dataset.folder import write_parquet
 from eval.judging.identity import protocol_id, semantics_sha256
 from eval.results.folder import verify_run, write_results
 from eval.results.tables import SCHEMAS

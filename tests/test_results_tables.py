@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bedside_bench import PANEL_IDS
-from builder.results_tables import aligned, panel_tables, score_cell
+from builder.cards.results_tables import aligned, panel_tables, score_cell
 
 WIDE = 160
 """Characters of a terminal's line that two model names and four scores fit in."""

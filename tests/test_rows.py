@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builder.folder import write_parquet
+from builder.dataset.folder import write_parquet
 from builder.mirror import verify_mirror
 from tests.mirrors import DRUG_SAFETY, ITEMS, change_rows, lines, remake_digests
 

@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from builder.mirror import build_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from eval.calls.journal import read_journal
 from eval.cases import read_cases
 from eval.cli import app

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder import similar
-from builder.similar import MAX_PAIRS, Pair, SimilarTexts, near_duplicates, words
+from builder.rules import similar
+from builder.rules.similar import MAX_PAIRS, Pair, SimilarTexts, near_duplicates, words
 
 VIGNETTE = " ".join(f"word{i}" for i in range(40))
 

@@ -9,7 +9,7 @@ import pytest
 
 from bedside_bench import PANEL_IDS
 from builder.errors import BadInput
-from builder.sources import installed_data, open_panel, open_source, walk
+from builder.tree.sources import installed_data, open_panel, open_source, walk
 from tests.trees import case_id_of, case_path, edit_json, make_case, read_json, write_json, write_tree
 
 DRUG = "drug_safety"

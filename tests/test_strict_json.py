@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builder.strict_json import MAX_FAULTS_PER_FILE, parse
+from builder.tree.strict_json import MAX_FAULTS_PER_FILE, parse
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
 JSON_VALUES = st.recursive(

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bedside_bench import F1_WEIGHTED_RUBRIC, PANELS_BY_ID, Case, row_to_case, rubric_rows
-from builder.errors import BadInput
-from builder.tables import (
+from builder.dataset.tables import (
     CASE_SCHEMA,
     LONG_CASES,
     RUBRIC_SCHEMA,
@@ -22,6 +21,7 @@ from builder.tables import (
     rows_at_once,
     rubric_table,
 )
+from builder.errors import BadInput
 from tests.trees import make_case
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.digests import Verified, folder_digest
+from builder.dataset.digests import Verified, folder_digest
 from builder.hub.client import make_api
 from builder.hub.place import HubPlace
 from eval.results.anywhere import Depth, verify_place

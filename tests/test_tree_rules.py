@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from builder.problems import Problem
-from builder.sources import open_source
-from builder.validate import check_tree
+from builder.rules.problems import Problem
+from builder.rules.validate import check_tree
+from builder.tree.sources import open_source
 from tests.breaks import (
     DRUG,
     FILE0,

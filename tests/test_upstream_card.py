@@ -11,12 +11,12 @@ import typer
 from typer.testing import CliRunner
 
 from bedside_bench import PANEL_IDS, Case
+from builder.cards.frontmatter import read_front_matter
+from builder.cards.upstream_card import upstream_card
 from builder.cli import card
-from builder.frontmatter import read_front_matter
-from builder.licence import licence_statements
-from builder.reading import Boundary
-from builder.sources import installed_data, open_source
-from builder.upstream_card import upstream_card
+from builder.tree.licence import licence_statements
+from builder.tree.reading import Boundary
+from builder.tree.sources import installed_data, open_source
 from tests.load_folder import load_folder
 from tests.mirrors import build, source_cases
 from tests.trees import case_path, edit_json, make_case, read_json, write_json, write_tree

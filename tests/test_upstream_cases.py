@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from bedside_bench import dataset_sha256
-from builder.sources import open_source, walk
+from builder.tree.sources import open_source, walk
 
 pytestmark = pytest.mark.skipif(
     "BEDSIDE_UPSTREAM" not in os.environ, reason="needs real cases: set BEDSIDE_UPSTREAM to their folder"

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bedside_bench import PANEL_IDS, Case, item_id
-from builder import similar
-from builder.sources import open_source
-from builder.validate import check_tree
+from builder.rules import similar
+from builder.rules.validate import check_tree
+from builder.tree.sources import open_source
 from tests.breaks import (
     DRUG,
     FILE0,

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from builder.dataset.verify import folder_kind
 from builder.errors import BadInput
 from builder.mirror import verify_mirror
-from builder.verify import folder_kind
 from tests.mirrors import DRUG_SAFETY, build_small, change_rows, lines, remake_digests
 
 

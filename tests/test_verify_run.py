@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.folder import folder_digest, read_digests, write_digests, write_parquet
+from builder.dataset.folder import folder_digest, read_digests, write_digests, write_parquet
 from eval.results.folder import verify_run, write_results
 from eval.results.tables import SCHEMAS
 from tests.journals import write_journal, write_summary

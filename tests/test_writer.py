@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bedside_bench import PANEL_IDS
-from builder.digests import read_digests
+from builder.dataset.digests import read_digests
 from builder.errors import BadInput
 from builder.mirror import verify_mirror
 from tests.mirrors import DRUG_SAFETY, add_held_out, build, build_small, digest_of, rows, source_cases

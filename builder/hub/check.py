@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from builder.digests import DIGESTS_NAME, HUB_FILES, Finding, Verified, parse_digests
+from builder.dataset.digests import DIGESTS_NAME, HUB_FILES, Finding, Verified, parse_digests
 from builder.errors import BadInput
 from builder.hub.remote import Head, Reader, RemoteFile
 

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from bedside_bench import PUBLIC_SPLIT
-from builder.digests import DIGESTS_NAME, HUB_FILES
+from builder.dataset.digests import DIGESTS_NAME, HUB_FILES
+from builder.dataset.footers import CARD
 from builder.errors import BadInput
-from builder.footers import CARD
 from builder.hub.remote import Head, Reader
-from builder.licence import LEGAL_PREFIXES
+from builder.tree.licence import LEGAL_PREFIXES
 
 _BODY: Final = re.compile(r"\A\s*(?:---\n.*?\n---[ \t]*(?:\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
 _NON_COMMERCIAL: Final = re.compile(r"(?:^|-)nc(?:-|$)|non-?commercial")

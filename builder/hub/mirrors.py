@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from builder.digests import DIGESTS_NAME, folder_digest, parse_digests, read_digests
+from builder.dataset.digests import DIGESTS_NAME, folder_digest, parse_digests, read_digests
 from builder.errors import DigestMismatch
 from builder.hub.guard import check_held_out, check_mirror_license, check_place, is_fresh
 from builder.hub.publication import Changes, WantedFile

@@ -15,8 +15,8 @@ from typing import Final
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, errors
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, wait_random_exponential
 
+from builder.dataset.footers import CARD
 from builder.errors import BadInput, DigestMismatch
-from builder.footers import CARD
 from builder.hub.client import Busy, Moved, hub_errors, patiently
 from builder.hub.publication import Changes, FilesPublication, Preview, Publication, Published, Target
 from builder.hub.remote import DATASET, Head, Reader, read_head

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from builder.dataset.verify import folder_kind
 from builder.errors import BadInput, DigestMismatch
-from builder.verify import folder_kind
 from eval.numbers.notices import BUILTIN
 from eval.results.card import RUNS, run_folders
 from eval.results.stored import read_identity, read_summary, read_tables

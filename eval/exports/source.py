@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from huggingface_hub import HfApi
 
-from builder.digests import DIGESTS_NAME
+from builder.dataset.digests import DIGESTS_NAME
 from builder.errors import BadInput
 from builder.hub.client import patiently
 from builder.hub.place import HubPlace

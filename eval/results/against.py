@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from bedside_bench import PUBLIC_SPLIT
-from builder.digests import DIGESTS_NAME, Finding, read_digests
+from builder.dataset.digests import DIGESTS_NAME, Finding, read_digests
 from builder.errors import BadInput
 from builder.hub.place import HubPlace
 from builder.mirror import build_mirror
-from builder.sources import Source, open_source
+from builder.tree.sources import Source, open_source
 from eval.results.card import RUNS, run_folders, source_of
 from eval.results.link import check_link, check_source
 

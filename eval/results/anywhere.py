@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from builder.digests import DIGESTS_NAME, Verified
+from builder.dataset.digests import DIGESTS_NAME, Verified
+from builder.dataset.rows import Progress
+from builder.dataset.verify import folder_kind, verify_mirror
 from builder.errors import BadInput
 from builder.hub.place import HubPlace
-from builder.rows import Progress
-from builder.verify import folder_kind, verify_mirror
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -81,7 +81,7 @@ def _fast(api: HfApi, place: HubPlace, expect: str | None) -> Verified:
     from builder.hub.check import check_mirror
     from builder.hub.client import patiently
     from builder.hub.remote import Head, Reader, read_head
-    from eval.results.index import check_results, run_ids
+    from eval.hub.index import check_results, run_ids
 
     def look() -> tuple[Head, Verified]:
         head = read_head(api, place.repo, revision=place.revision)

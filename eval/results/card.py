@@ -16,14 +16,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bedside_bench import OFFICIAL_CASES_PER_PANEL
-from builder.card import ANYWHERE, UNKNOWN_LICENSE, CardConfig, CardSplit, render_results_card
-from builder.digests import HUB_FILES, HUB_FOLDERS
+from builder.cards.card import ANYWHERE, UNKNOWN_LICENSE, CardConfig, CardSplit, render_results_card
+from builder.cards.frontmatter import read_front_matter
+from builder.dataset.digests import HUB_FILES, HUB_FOLDERS
+from builder.dataset.folder import Finding, read_digests
+from builder.dataset.footers import CARD, check_card
 from builder.errors import BadInput
-from builder.folder import Finding, read_digests
-from builder.footers import CARD, check_card
-from builder.frontmatter import read_front_matter
 from builder.hub.place import REPO_ID
-from builder.licence import LEGAL_PREFIXES
+from builder.tree.licence import LEGAL_PREFIXES
 from eval.numbers.notices import BUILTIN, NOT_COMPARABLE, WIDER
 from eval.results.tables import RUN_SCHEMA, SCHEMAS
 

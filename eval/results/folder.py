@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bedside_bench import PANEL_IDS, __version__, canonical_json
-from builder.errors import BadInput, DigestMismatch
-from builder.folder import (
+from builder.dataset.folder import (
     folder_digest,
     read_digests,
     replace_file,
@@ -29,7 +28,8 @@ from builder.folder import (
     write_digests,
     write_files,
 )
-from builder.footers import CARD
+from builder.dataset.footers import CARD
+from builder.errors import BadInput, DigestMismatch
 from eval.calls.journal import JournalData, read_journal
 from eval.judging.grading import case_replies, grade_journal
 from eval.numbers.defaults import SAMPLES, SEED, SPEC

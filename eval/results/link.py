@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bedside_bench import PUBLIC_SPLIT, sha256_json
-from builder.digests import DIGESTS_NAME, Finding, read_digests
+from builder.dataset.digests import DIGESTS_NAME, Finding, read_digests
+from builder.dataset.verify import verify_mirror
 from builder.errors import BadInput
 from builder.mirror import build_mirror
-from builder.sources import Source
-from builder.verify import verify_mirror
+from builder.tree.sources import Source
 from eval.cases import Case, CaseSet, read_cases, select_cases
 from eval.results.card import source_of
 from eval.results.stored import UnreadableRunError, read_identity, read_tables

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bedside_bench import canonical_json, sha256_json
-from builder.folder import Finding
+from builder.dataset.folder import Finding
 from eval.results.structure import Tables
 from eval.results.tables import SCHEMAS, Row
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from builder.folder import Finding
+from builder.dataset.folder import Finding
 from eval.results.tables import KEYS, Row
 
 Tables: TypeAlias = Mapping[str, Sequence[Row]]

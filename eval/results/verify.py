@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 
 from bedside_bench import __version__
+from builder.dataset.folder import Finding, Verified, folder_digest, read_digests, recover, verify_files
 from builder.errors import BadInput
-from builder.folder import Finding, Verified, folder_digest, read_digests, recover, verify_files
 from eval.judging.identity import protocol_id, semantics_sha256
 from eval.numbers.summary import dumps_summary
 from eval.results.card import RUNS, check_results_card, run_folders, source_of, stray_entries

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from builder.mirror import build_mirror, verify_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from tests.bench.bench_check import floor, peak_mb, seconds, show
 
 RUNS = 2

@@ -18,8 +18,8 @@ from pathlib import Path
 import orjson
 
 from bedside_bench import PANEL_IDS
-from builder.sources import open_source
-from builder.validate import check_tree
+from builder.rules.validate import check_tree
+from builder.tree.sources import open_source
 
 
 def floor(root: Path) -> int:

@@ -24,7 +24,7 @@ from builder.hub.publication import Target
 from builder.hub.publish import publish
 from builder.hub.remote import Reader
 from builder.mirror import build_mirror
-from builder.sources import open_source
+from builder.tree.sources import open_source
 from tests.local_hub import LocalHub
 from tests.publishing import TOKEN, make_hub, mirror_of, run_of, send
 

@@ -23,14 +23,22 @@ from bedside_bench import (
     case_content_sha256,
     content_sha256,
 )
-from builder.card import CardConfig, CardSplit, PanelCounts, example_case
-from builder.digests import split_order
+from builder.cards.card import CardConfig, CardSplit, PanelCounts, example_case
+from builder.dataset.digests import split_order
+from builder.dataset.folder import parquet_path, write_files
+from builder.dataset.footers import SPLIT_NAME
+from builder.dataset.rows import Progress
+from builder.dataset.tables import (
+    BATCH_CASES,
+    BATCH_CHARS,
+    CASE_SCHEMA,
+    RUBRIC_SCHEMA,
+    CaseTables,
+    count_items,
+    rubric_table,
+)
 from builder.errors import BadInput
-from builder.folder import parquet_path, write_files
-from builder.footers import SPLIT_NAME
-from builder.rows import Progress
-from builder.sources import Source
-from builder.tables import BATCH_CASES, BATCH_CHARS, CASE_SCHEMA, RUBRIC_SCHEMA, CaseTables, count_items, rubric_table
+from builder.tree.sources import Source
 
 EXAMPLE_TRIES: Final = 20
 """Public cases looked at for one that is short enough to show in the card of our samples. Of a benchmark's cases a card

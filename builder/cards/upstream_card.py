@@ -13,16 +13,16 @@ from typing import Final
 import pyarrow as pa
 
 from bedside_bench import ALL_PANELS, PANEL_IDS, PANELS_BY_ID, PUBLIC_SPLIT
-from builder.canary import find_canaries
-from builder.card import UNKNOWN_LICENSE, license_facts, mirror_metadata, registry_languages, template_environment
+from builder.cards.card import UNKNOWN_LICENSE, license_facts, mirror_metadata, registry_languages, template_environment
+from builder.cards.frontmatter import CardConfig, CardSplit, front_matter
+from builder.dataset.tables import CASE_SCHEMA
 from builder.errors import BadInput
-from builder.frontmatter import CardConfig, CardSplit, front_matter
-from builder.origin import BEDSIDEBENCH, Origin, find_origin
-from builder.problems import Report
-from builder.reading import read_bytes
-from builder.sources import Source, open_panel
-from builder.tables import CASE_SCHEMA
-from builder.validate import check_tree
+from builder.rules.problems import Report
+from builder.rules.validate import check_tree
+from builder.tree.canary import find_canaries
+from builder.tree.origin import BEDSIDEBENCH, Origin, find_origin
+from builder.tree.reading import read_bytes
+from builder.tree.sources import Source, open_panel
 
 FILE_SCHEMA: Final = CASE_SCHEMA.append(pa.field("split", pa.string()))
 """The columns of a case file: unlike a mirror's row it names its own split."""
@@ -55,7 +55,7 @@ def _render(source: Source, panels: Sequence[str], *, n_cases: int) -> str:
     about = mirror_metadata(origin, license_id, n_cases=n_cases, language=registry_languages(registry.get("language")))
     about |= {"source_datasets": ["original"]}
     about.pop("size_categories")  # a count, if a coarse one
-    template = (files("builder") / "upstream_card.md").read_bytes().decode()
+    template = (files("builder.cards") / "upstream_card.md").read_bytes().decode()
     body = template_environment().from_string(template).render(
         title=origin.title,
         origin=origin.kind,

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from bedside_bench import PUBLIC_SPLIT
 from builder.errors import BadInput
-from builder.strict_json import parse
+from builder.tree.strict_json import parse
 
 DIGESTS_NAME: Final = "digests.json"
 DIGESTS_FORMAT: Final = "bedside-bench/digests/1"

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bedside_bench import DatasetDigest, case_content_sha256, content_sha256
-from builder.digests import DIGESTS_NAME, Finding, split_order
+from builder.dataset.digests import DIGESTS_NAME, Finding, split_order
+from builder.dataset.folder import parquet_path
+from builder.dataset.tables import CASE_SCHEMA, RUBRIC_SCHEMA, batch_cases, rows_at_once, rubric_table
 from builder.errors import BadInput
-from builder.folder import parquet_path
-from builder.tables import CASE_SCHEMA, RUBRIC_SCHEMA, batch_cases, rows_at_once, rubric_table
 
 Progress = Callable[[str, int], None]
 """Told the step (`check`, `read back`) and how many cases are through it."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from builder.problems import Fault, shown
+from builder.rules.problems import Fault, shown
 
 MAX_FILE_BYTES: Final = 1 << 28
 """Files beyond 256 MiB are refused: no case is that long, and reading one could take all memory."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from bedside_bench import PANEL_IDS, PANELS_BY_ID
-from builder.problems import Problem, printable, shown
-from builder.sources import CASE_ID, REGISTRY, PanelFolder, Source
+from builder.rules.problems import Problem, printable, shown
+from builder.tree.sources import CASE_ID, REGISTRY, PanelFolder, Source
 
 MAX_PROBLEMS_PER_LIST: Final = 1000
 

@@ -13,15 +13,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from bedside_bench import PANEL_IDS
-from builder.card import UNKNOWN_LICENSE, provenance_line
-from builder.croissant import CROISSANT_NAME, croissant_json
-from builder.digests import DIGESTS_NAME, Finding, Verified, folder_digest, read_digests, split_order, verify_files
+from builder.cards.card import UNKNOWN_LICENSE, provenance_line
+from builder.cards.croissant import CROISSANT_NAME, croissant_json
+from builder.cards.eval_yaml import EVAL_YAML_NAME, eval_yaml
+from builder.dataset.digests import (
+    DIGESTS_NAME,
+    Finding,
+    Verified,
+    folder_digest,
+    read_digests,
+    split_order,
+    verify_files,
+)
+from builder.dataset.folder import parquet_path, recover
+from builder.dataset.footers import CARD, SPLIT_NAME, check_card
+from builder.dataset.rows import Progress, check_rows
 from builder.errors import BadInput
-from builder.eval_yaml import EVAL_YAML_NAME, eval_yaml
-from builder.folder import parquet_path, recover
-from builder.footers import CARD, SPLIT_NAME, check_card
-from builder.problems import shown
-from builder.rows import Progress, check_rows
+from builder.rules.problems import shown
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _MEMBERS: Final = frozenset(

@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from bedside_bench import ITEM_FIELDS, Case
-from builder.problems import At, Problem, member, shown
+from builder.rules.problems import At, Problem, member, shown
 
 INT64: Final = range(-(1 << 63), 1 << 63)
 """What a points column of the mirror can hold."""

@@ -14,9 +14,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builder.digests import Finding, walk_files
+from builder.cards.frontmatter import read_front_matter, yaml_features
+from builder.dataset.digests import Finding, walk_files
 from builder.errors import BadInput
-from builder.frontmatter import read_front_matter, yaml_features
 
 CARD: Final = "README.md"
 SPLIT_NAME: Final = re.compile(r"\w+(\.\w+)*", re.ASCII)

@@ -21,11 +21,11 @@ import pyarrow.types as pt
 import yaml
 
 from bedside_bench import PANELS_BY_ID, PUBLIC_SPLIT
-from builder.card import LICENSES, UNKNOWN_LICENSE, card_summary
+from builder.cards.card import LICENSES, UNKNOWN_LICENSE, card_summary
+from builder.dataset.footers import CARD
 from builder.errors import BadInput
-from builder.footers import CARD
-from builder.licence import legal_files
-from builder.origin import find_origin
+from builder.tree.licence import legal_files
+from builder.tree.origin import find_origin
 
 CROISSANT_NAME: Final = "croissant.json"
 SPECIFICATION: Final = "http://mlcommons.org/croissant/1.1"

@@ -13,10 +13,10 @@ from typing import Any, Final
 import yaml
 
 from bedside_bench import ALL_PANELS, PUBLIC_SPLIT
-from builder.card import card_summary
+from builder.cards.card import card_summary
+from builder.dataset.folder import parquet_path
+from builder.dataset.footers import CARD
 from builder.errors import BadInput
-from builder.folder import parquet_path
-from builder.footers import CARD
 
 EVAL_YAML_NAME: Final = "eval.yaml"
 FRAMEWORK: Final = "bedside-bench"

@@ -13,9 +13,9 @@ from operator import itemgetter
 from typing import Final
 
 from bedside_bench import CASE_FIELDS, F1_WEIGHTED_RUBRIC, PANELS_BY_ID, PUBLIC_SPLIT, Case
-from builder.item_rules import check_items, check_members, check_text, is_plain_rubric, prompt_md5
-from builder.problems import At, Problem, shown
-from builder.sources import CASE_ID, CaseFile
+from builder.rules.item_rules import check_items, check_members, check_text, is_plain_rubric, prompt_md5
+from builder.rules.problems import At, Problem, shown
+from builder.tree.sources import CASE_ID, CaseFile
 
 MAX_PROBLEMS_PER_FILE: Final = 1000
 MAX_SPLIT_NAME: Final = 100

@@ -6,8 +6,8 @@ Kept of a case: its id, its path and two digests. Not done here: prompts that ar
 
 from __future__ import annotations
 
-from builder.problems import Problem, Severity
-from builder.sources import CaseFile
+from builder.rules.problems import Problem, Severity
+from builder.tree.sources import CaseFile
 
 
 class Repeats:

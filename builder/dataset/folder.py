@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from filelock import FileLock, Timeout
 
-from builder.digests import (
+from builder.dataset.digests import (
     Finding,
     Verified,
     file_digests,

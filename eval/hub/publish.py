@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from builder.card import UNKNOWN_LICENSE
-from builder.digests import DIGESTS_NAME, Verified, folder_digest, read_digests
+from builder.cards.card import UNKNOWN_LICENSE
+from builder.dataset.digests import DIGESTS_NAME, Verified, folder_digest, read_digests
+from builder.dataset.footers import CARD
 from builder.errors import BadInput, DigestMismatch
-from builder.footers import CARD
 from builder.hub.check import check_folder
 from builder.hub.guard import check_held_out, check_place, check_texts, is_fresh
 from builder.hub.publication import Changes, WantedFile, wanted_bytes
 from builder.hub.remote import Head, Reader
-from builder.licence import LEGAL_PREFIXES
+from builder.tree.licence import LEGAL_PREFIXES
+from eval.hub.index import RemoteRun, at, read_index, run_ids
 from eval.results.card import END, INDEX, RUNS, canaries_of, results_card_text, run_folders, run_row_of, source_of
-from eval.results.index import RemoteRun, at, read_index, run_ids
 
 RESULTS: Final = "a results dataset"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from builder.reading import Boundary, read_bytes
+from builder.tree.reading import Boundary, read_bytes
 
 LEGAL_PREFIXES: Final = ("LICENSE", "LICENCE", "NOTICE", "DISCLAIMER", "CITATION.cff")
 LICENSE_ID: Final = re.compile(r"[a-z0-9][a-z0-9.+-]*")

@@ -17,8 +17,8 @@ from builder.hub.check import check_folder
 from builder.hub.place import HubPlace
 from builder.hub.remote import Reader, read_head
 from builder.hub.snapshot import fetch_snapshot
+from eval.hub.index import at, check_has_runs, pick_run, run_ids
 from eval.results.folder import Added, add_run
-from eval.results.index import at, check_has_runs, pick_run, run_ids
 
 
 @dataclass(frozen=True, slots=True)

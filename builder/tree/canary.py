@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from bedside_bench import PANEL_IDS
-from builder.reading import read_bytes
-from builder.sources import Source
-from builder.strict_json import parse
+from builder.tree.reading import read_bytes
+from builder.tree.sources import Source
+from builder.tree.strict_json import parse
 
 CANARY_HEADING: Final = "## Canary"
 

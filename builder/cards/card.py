@@ -15,9 +15,9 @@ from typing import Any, Final
 from jinja2 import Environment, StrictUndefined
 
 from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANELS_BY_ID, PUBLIC_SPLIT, Case
-from builder.frontmatter import CardConfig, CardSplit, front_matter, read_front_matter, yaml_features
-from builder.origin import BEDSIDEBENCH, PAPER_LINK, Origin
-from builder.results_tables import cell, panel_tables, score_cell, settings_table
+from builder.cards.frontmatter import CardConfig, CardSplit, front_matter, read_front_matter, yaml_features
+from builder.cards.results_tables import cell, panel_tables, score_cell, settings_table
+from builder.tree.origin import BEDSIDEBENCH, PAPER_LINK, Origin
 
 __all__ = [
     "CardConfig",
@@ -230,7 +230,7 @@ def render_results_card(
         "task_categories": ["question-answering", "text-generation"],
         "tags": ["medical", "clinical", "evaluation", "rubric", "llm-as-a-judge", "results"],
     }
-    template = (files("builder") / "results_card.md").read_bytes().decode()
+    template = (files("builder.cards") / "results_card.md").read_bytes().decode()
     body = template_environment().from_string(template).render(
         title=title,
         runs=runs,

@@ -11,12 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from builder.digests import DIGESTS_NAME, HUB_FILES, Finding, Verified, parse_digests
+from builder.dataset.digests import DIGESTS_NAME, HUB_FILES, Finding, Verified, parse_digests
+from builder.dataset.footers import CARD
 from builder.errors import BadInput
-from builder.footers import CARD
 from builder.hub.check import FolderOnHub, check_folder
 from builder.hub.remote import Head, Reader
-from builder.licence import LEGAL_PREFIXES
+from builder.tree.licence import LEGAL_PREFIXES
 from eval.results.card import END, INDEX, RUNS, listed_runs, run_row_of
 
 

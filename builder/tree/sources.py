@@ -16,10 +16,10 @@ from typing import Any, Final
 from bedside_bench import PANEL_IDS, Case
 from builder.errors import BadInput
 from builder.hub.place import HubPlace, find_place
-from builder.licence import LICENCE_HINT, Statement, legal_files, licence_statements, stated_license
-from builder.problems import Fault, Problem, printable, shown
-from builder.reading import Boundary, folder_fault, read_bytes
-from builder.strict_json import parse
+from builder.rules.problems import Fault, Problem, printable, shown
+from builder.tree.licence import LICENCE_HINT, Statement, legal_files, licence_statements, stated_license
+from builder.tree.reading import Boundary, folder_fault, read_bytes
+from builder.tree.strict_json import parse
 
 REGISTRY: Final = "registry.json"
 CASE_ID: Final = re.compile("[0-9a-f]{32}")
@@ -160,7 +160,7 @@ def installed_card() -> Path:
 
 
 def _installed(name: str) -> Path:
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     for place in (package / name, package.parent / name):  # in a wheel; in a checkout or editable installation
         if place.exists():
             return place

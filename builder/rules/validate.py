@@ -12,15 +12,15 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from bedside_bench import PANEL_IDS, PUBLIC_SPLIT, Case
-from builder.case_rules import check_case
-from builder.item_rules import first_item_id, prompt_md5
-from builder.problems import Problem, Report
-from builder.repeats import Repeats
-from builder.sources import CaseFile, PanelFolder, Source, open_panel, read_panel
-from builder.tree_rules import Found, folder_problems, manifest_problems, registry_problems
+from builder.rules.case_rules import check_case
+from builder.rules.item_rules import first_item_id, prompt_md5
+from builder.rules.problems import Problem, Report
+from builder.rules.repeats import Repeats
+from builder.rules.tree_rules import Found, folder_problems, manifest_problems, registry_problems
+from builder.tree.sources import CaseFile, PanelFolder, Source, open_panel, read_panel
 
 if TYPE_CHECKING:
-    from builder.similar import SimilarTexts
+    from builder.rules.similar import SimilarTexts
 
 TREE: Final = "."
 """The file of a problem that is the whole tree's."""
@@ -147,6 +147,6 @@ def _limit(found: str, expected: str, hint: str) -> Problem:
 
 
 def _similar_texts() -> SimilarTexts:
-    from builder.similar import SimilarTexts  # datasketch and numpy, only where they are used
+    from builder.rules.similar import SimilarTexts  # datasketch and numpy, only where they are used
 
     return SimilarTexts()

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from builder.problems import Fault, member, shown
+from builder.rules.problems import Fault, member, shown
 
 MAX_FAULTS_PER_FILE: Final = 1000
 _SHOWN_LEVELS: Final = 12

@@ -1,0 +1,1 @@
+"""A dataset folder: typed tables, files written whole, digests, and the verification of all of them."""
