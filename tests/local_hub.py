@@ -50,6 +50,7 @@ DEFAULT_LFS_GLOBS = (  # what the Hub writes in the initial .gitattributes of a 
 GITATTRIBUTES = "".join(f"{g} filter=lfs diff=lfs merge=lfs -text\n" for g in DEFAULT_LFS_GLOBS)
 LFS_SIZE = 10 * 1024 * 1024  # larger files go to LFS whatever their name
 MSG_412 = "The branch was updated since you opened this page. Please refresh and try again."
+PRS_A_PAGE = 50
 PAGE = 1000  # entries per page of the tree API (the Hub: 1000, or 50 with expand)
 
 
@@ -922,6 +923,38 @@ class Handler(BaseHTTPRequestHandler):
             raise HubError(422, "sha256 mismatch")
         self.hub.store.put_blob(data)
         self.send(200, {"success": True})
+
+    @route("GET", f"/api/{REPO}/discussions")
+    def discussions(self) -> None:
+        """Pull requests only: nothing else makes discussions here."""
+        meta = self.repo.meta
+        numbers = sorted((int(ref.rpartition("/")[2]) for ref in meta["prs"]), reverse=True)
+        found = [
+            {
+                "num": number,
+                "title": self.repo.commit(meta["prs"][f"refs/pr/{number}"])["title"],
+                "author": {"name": self.repo.id.split("/")[0]},
+                "createdAt": meta["createdAt"],
+                "status": meta.get("prStatus", {}).get(str(number), "open"),
+                "isPullRequest": True,
+                "repo": {"name": self.repo.id, "type": self.repo.type},
+            }
+            for number in numbers
+        ]
+        asked = self.query.get("status", ["all"])[0]
+        found = [one for one in found if asked in ("all", one["status"])]
+        page = int(self.query.get("p", ["0"])[0]) * PRS_A_PAGE
+        self.send(200, {"count": len(found), "start": page, "discussions": found[page : page + PRS_A_PAGE]})
+
+    @route("POST", f"/api/{REPO}/discussions/(?P<num>[0-9]+)/status", "write")
+    def discussion_status(self) -> None:
+        with self.repo.lock:
+            meta = self.repo.meta
+            status = self.json_body()["status"]
+            meta.setdefault("prStatus", {})[self.args["num"]] = status
+            self.repo.save(meta)
+        event = {"id": secrets.token_hex(12), "type": "status-change", "createdAt": utcnow()}
+        self.send(200, {"newStatus": {**event, "author": {"name": self.user}, "data": {"status": status}}})
 
     @route("POST", f"/api/{REPO}/commit/(?P<rev>[^/]+)", "write")
     def commit(self) -> None:

@@ -89,6 +89,7 @@ def test_build_says_where_the_optional_files_are_and_what_the_hub_needs_first(tm
     assert "eval.yaml" not in CliRunner().invoke(app, command).stdout
 
 
+@pytest.mark.slow
 def test_a_mirror_with_the_optional_files_loads_as_without(tmp_path: Path) -> None:
     """`datasets` reads the configs of the card and is not led astray by a JSON or YAML file beside it."""
     source = write_tree(tmp_path / "source", 1)

@@ -29,7 +29,7 @@ WHILE_ASLEEP: Mapping[str, Mapping[str, Any]] = {
     "never done": {"mode": "drop", "delay": 0.7},
 }
 """What becomes of the request that a killed command was waiting for."""
-CREATE, COMMIT, TAG, LAST = 1, 12, 15, 17
+COMMIT, TAG, LAST = 12, 15, 17
 REQUESTS = LAST + 1
 
 
@@ -159,8 +159,8 @@ def killed(built: Path, jobs: list[tuple[int, str]], work: Path) -> dict[tuple[i
 
 
 def test_killed_where_it_matters(built: Path, right: State, tmp_path: Path) -> None:
-    """Killed while it creates, commits or tags, whether that was still done or not: the next try ends right."""
-    jobs = [(number, then) for number in (CREATE, COMMIT, TAG) for then in WHILE_ASLEEP]
+    """Killed while it commits or tags, whether that was still done or not: the next try ends right."""
+    jobs = [(number, then) for number in (COMMIT, TAG) for then in WHILE_ASLEEP]
 
     assert dict.fromkeys(jobs, right) == killed(built, jobs, tmp_path)
 

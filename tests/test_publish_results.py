@@ -10,7 +10,9 @@ import pytest
 
 from builder.dataset.digests import read_digests, write_digests
 from builder.errors import BadInput, DigestMismatch
+from builder.hub.client import make_api
 from builder.hub.publication import Target
+from builder.hub.publish import publish_files
 from eval.hub.publish import ResultsPublication
 from eval.results.card import END, listed_runs
 from tests.load_from_hub import CONFIGS, load_from_hub
@@ -298,6 +300,42 @@ def test_one_pull_request_for_a_run(hub: LocalHub, runs: list[ResultsPublication
     assert found is not None
     assert [1, 1, 2, 1] == [int(url.rpartition("/")[2]) for url in urls]
     assert (2, 2) == (len(found.titles), len(found.proposals))
+
+
+def test_a_proposed_run_is_not_proposed_again_when_main_gains_another(
+    hub: LocalHub, runs: list[ResultsPublication], tmp_path: Path
+) -> None:
+    """The card that a pull request brings is an older one by then, but the run is there."""
+    send(hub, runs[0], Target(RESULTS), cache=tmp_path / "cache")
+    proposal = Target(RESULTS, create_pr=True)
+    first = send(hub, runs[1], proposal, cache=tmp_path / "cache")
+    send(hub, runs[2], Target(RESULTS), cache=tmp_path / "cache")
+
+    assert first == replace(send(hub, runs[1], proposal, cache=tmp_path / "cache"), sent=first.sent)
+
+
+def test_a_closed_pull_request_proposes_nothing(hub: LocalHub, runs: list[ResultsPublication], tmp_path: Path) -> None:
+    """Once its pull request was closed, a run is proposed anew."""
+    send(hub, runs[0], Target(RESULTS), cache=tmp_path / "cache")
+    proposal = Target(RESULTS, create_pr=True)
+    send(hub, runs[1], proposal, cache=tmp_path / "cache")
+    make_api(hub.endpoint, TOKEN).change_discussion_status(RESULTS, 1, "closed", repo_type="dataset")
+
+    assert send(hub, runs[1], proposal, cache=tmp_path / "cache").url.endswith("/discussions/2")
+
+
+def test_a_tag_holds_a_run_whatever_card_lies_beside_it(
+    hub: LocalHub, runs: list[ResultsPublication], tmp_path: Path
+) -> None:
+    """Another version words the card otherwise; the same run under its tag is still there, and nothing is sent."""
+    send(hub, runs[0], Target(RESULTS), cache=tmp_path / "cache")
+    api, words = make_api(hub.endpoint, TOKEN), card(hub).replace("Check it", "Verify it")
+    publish_files(api, RESULTS, {"README.md": words.encode()}, message="another version's words")
+    api.create_tag(RESULTS, tag="v1", repo_type="dataset")
+
+    again = send(hub, runs[0], Target(RESULTS, tag="v1"), cache=tmp_path / "cache")
+
+    assert (0, "v1", words) == (again.sent, again.tag, card(hub))
 
 
 def test_every_commit_loads(hub: LocalHub, runs: list[ResultsPublication], tmp_path: Path) -> None:

@@ -90,6 +90,7 @@ def test_the_source_loads_elsewhere(
     check_loaded(found, carded)
 
 
+@pytest.mark.slow
 def test_the_shipped_samples_load_as_they_are(tmp_path: Path) -> None:
     """A registry that lies in the data folder itself: the patterns begin at the panels."""
     source = Path(shutil.copytree(installed_data(), tmp_path / "samples"))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from builder.dataset.footers import CARD
 from builder.errors import DigestMismatch
 from builder.hub.remote import DATASET, Head, Reader, RemoteFile
 
@@ -67,6 +68,11 @@ class Changes:
         """Return what of this is not so yet."""
         files = {path: file for path, file in self.files.items() if not file.is_at(head.files.get(path))}
         return Changes(files, tuple(path for path in self.gone if path in head.files))
+
+    @property
+    def own(self) -> Changes:
+        """This without the card, which is made anew for every state and version of a repository."""
+        return Changes({path: file for path, file in self.files.items() if path != CARD}, self.gone)
 
     @property
     def none(self) -> bool:

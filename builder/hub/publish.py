@@ -141,6 +141,8 @@ class _Walk:
         if tagged := self._tagged():
             return self._done(tagged)
         changes = self.publication.changes(head, self.reader)
+        if self.target.create_pr and not changes.missing(head).none and (proposed := self._proposed(changes)):
+            return self._done(proposed)
         after = self._commit(head, changes)
         if self.target.tag and after.commit:
             self._make_tag(after.commit)
@@ -216,7 +218,7 @@ class _Walk:
         if commit is None:
             return None
         head = self._head(commit)
-        if self.publication.changes(head, self.reader).missing(head).none:
+        if self.publication.changes(head, self.reader).own.missing(head).none:
             return head
         raise BadInput(
             f"{self.target.repo}: the tag {tag} stands for other content (commit {commit[:12]}); "
@@ -228,8 +230,6 @@ class _Walk:
         missing = changes.missing(head)
         if missing.none:
             return head
-        if self.target.create_pr and (proposed := self._proposed(changes)):
-            return proposed
         if IGNORES in head.files:
             raise BadInput(
                 f"{self.target.repo}: has a {IGNORES}, by which the client leaves files out of a commit; "
@@ -255,15 +255,16 @@ class _Walk:
         return self._head(info.pr_revision or info.oid)
 
     def _proposed(self, changes: Changes) -> Head | None:
-        """Return the state of a pull request that proposes this already."""
+        """Return the state of a pull request, not closed, that proposes this already."""
         with hub_errors(self.target.repo):
-            refs = self.api.list_repo_refs(
-                self.target.repo, repo_type=self.target.repo_type, include_pull_requests=True
+            found = self.api.get_repo_discussions(
+                self.target.repo, repo_type=self.target.repo_type, discussion_type="pull_request"
             )
-        numbers = sorted((int(ref.ref.rpartition("/")[2]) for ref in refs.pull_requests or []), reverse=True)
-        for number in numbers[:PROPOSALS]:
+            numbers = [request.num for request in found if request.status in ("open", "draft")]
+        wanted = changes if changes.own.none else changes.own
+        for number in sorted(numbers, reverse=True)[:PROPOSALS]:
             head = self._head(f"refs/pr/{number}")
-            if changes.missing(head).none:
+            if wanted.missing(head).none:
                 self.url = f"{_page(self.api, self.target)}/discussions/{number}"
                 return head
         return None
