@@ -17,6 +17,7 @@ import typer
 
 from bedside_bench import PANEL_IDS, PUBLIC_SPLIT
 from builder.errors import BadInput, BedsideError
+from builder.hub.place import check_repo_id
 
 if TYPE_CHECKING:
     from builder.mirror import Built
@@ -102,6 +103,16 @@ def split_name(name: str) -> str:
     return name
 
 
+def known_repo_id(repo: str | None) -> str | None:
+    """Return a repository's id, or stop with exit code 2 at what cannot be one."""
+    if repo is not None:
+        try:
+            check_repo_id(repo)
+        except BedsideError as stop:
+            raise typer.BadParameter(str(stop)) from None
+    return repo
+
+
 def hex_digest(digest: str | None) -> str | None:
     """Return a folder digest, or stop with exit code 2 at what cannot be one."""
     if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
@@ -122,6 +133,15 @@ def build(
     held_out: HeldOutOption = False,
     license_id: Annotated[
         str | None, typer.Option("--license", metavar="ID", help="Licence (the Hub's id) where the source names none.")
+    ] = None,
+    repo_id: Annotated[
+        str | None,
+        typer.Option(
+            "--repo-id",
+            metavar="REPO_ID",
+            callback=known_repo_id,
+            help="The Hub dataset it is built for, namespace/name: the card then shows how to load that.",
+        ),
     ] = None,
     croissant: Annotated[
         bool, typer.Option("--croissant", help="Write croissant.json too: a Croissant 1.1 description of the files.")
@@ -147,6 +167,7 @@ def build(
             license_id=license_id,
             with_croissant=croissant,
             with_eval_yaml=eval_yaml,
+            repo_id=repo_id,
             on_progress=on_progress,
         )
     if built.report.problems:

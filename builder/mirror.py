@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bedside_bench import PUBLIC_SPLIT
-from builder.cards.card import registry_languages, render_mirror_card
+from builder.cards.card import ANYWHERE, registry_languages, render_mirror_card
 from builder.cards.croissant import CROISSANT_NAME, croissant_json
 from builder.cards.eval_yaml import EVAL_YAML_NAME, eval_yaml
 from builder.dataset.digests import file_digests
@@ -59,6 +59,7 @@ def build_mirror(
     license_id: str | None = None,
     with_croissant: bool = False,
     with_eval_yaml: bool = False,
+    repo_id: str | None = None,
     on_progress: Progress | None = None,
 ) -> Built:
     """Check a source and, if it has no error, write its mirror to `out`: the old folder stays whole until the end.
@@ -69,6 +70,7 @@ def build_mirror(
         license_id: the Hub's id of the licence, for a source that names none.
         with_croissant: write `croissant.json` too.
         with_eval_yaml: write `eval.yaml` too.
+        repo_id: the repository that the card's `load_dataset` lines name.
 
     Raises:
         BadInput: an argument does not fit the source, or `out` may not be replaced.
@@ -86,7 +88,13 @@ def build_mirror(
         writer.finish()
         digests = writer.digests(source, license_id)
         legal = _legal_texts(source)
-        write_files(staged, {**legal, CARD: _card_of(writer, digests, source=source, legal=legal).encode()})
+        write_files(
+            staged,
+            {
+                **legal,
+                CARD: _card_of(writer, digests, source=source, legal=legal, repo_id=repo_id or ANYWHERE).encode(),
+            },
+        )
         write_files(staged, _extras(staged, digests, croissant=with_croissant, eval_task=with_eval_yaml))
         folder_digest = write_digests(staged, digests)
         _read_back(staged, folder_digest, on_progress)
@@ -112,7 +120,9 @@ def mirror_card(source: Source) -> tuple[Report, str | None]:
         return built.report, (built.folder / CARD).read_bytes().decode()
 
 
-def _card_of(writer: MirrorWriter, digests: Mapping[str, Any], *, source: Source, legal: Mapping[str, bytes]) -> str:
+def _card_of(
+    writer: MirrorWriter, digests: Mapping[str, Any], *, source: Source, legal: Mapping[str, bytes], repo_id: str
+) -> str:
     registry = source.registry or {}
     origin = find_origin(registry, digests["source"]["license"], legal=legal, repo=source.repo)
     return render_mirror_card(
@@ -123,6 +133,7 @@ def _card_of(writer: MirrorWriter, digests: Mapping[str, Any], *, source: Source
         counts=writer.counts(),
         splits=split_order(digests["splits"]),
         legal=sorted(legal),
+        place=repo_id,
         language=registry_languages(registry.get("language")),
         example=writer.example if origin.kind == SAMPLES else None,
         canaries=find_canaries(source),

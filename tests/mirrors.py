@@ -27,9 +27,9 @@ def build_small(folder: Path, **options: Any) -> Built:
     return build_mirror(open_source(write_tree(folder / "source")), folder / "mirror", **options)
 
 
-def build_tiny(folder: Path) -> Built:
+def build_tiny(folder: Path, **options: Any) -> Built:
     """Build a mirror of one panel with two cases at `folder`/mirror: the least there can be to verify."""
-    return build_small(folder, panels=["drug_safety"])
+    return build_small(folder, panels=["drug_safety"], **options)
 
 
 def add_held_out(root: Path, panel: str = "drug_safety", *, numbers: tuple[int, ...] = (7, 8)) -> list[Case]:

@@ -22,7 +22,7 @@ from builder.dataset.digests import read_digests
 from builder.dataset.tables import CASE_SCHEMA, RUBRIC_SCHEMA
 from builder.errors import BadInput, DigestMismatch
 from builder.mirror import Built, verify_mirror
-from tests.mirrors import DRUG_SAFETY, ITEMS, build, build_small, digest_of, rows, source_cases
+from tests.mirrors import CARD, DRUG_SAFETY, ITEMS, build, build_small, build_tiny, digest_of, rows, source_cases
 from tests.trees import case_path, edit_json, read_json, write_tree
 
 
@@ -236,3 +236,13 @@ def test_real_cases_come_through(tmp_path: Path) -> None:
     assert verify_mirror(done.folder, expect=done.folder_digest).ok
     assert "license: cc-by-nc-sa-4.0" in card
     assert "Doximity" in card
+
+
+@pytest.mark.parametrize(("repo", "shown"), [("org/mine", "org/mine"), (None, "THIS_REPOSITORY_OR_FOLDER")])
+def test_the_card_shows_how_to_load_the_repository_it_is_built_for(
+    tmp_path: Path, repo: str | None, shown: str
+) -> None:
+    """Its lines name the Hub dataset that was given, else a place to fill in; the rows are the same."""
+    card = (build_tiny(tmp_path, repo_id=repo).folder / CARD).read_text(encoding="utf-8")
+
+    assert f'load_dataset("{shown}", "drug_safety", split="train")' in card

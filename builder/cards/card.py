@@ -133,6 +133,7 @@ def render_mirror_card(
     counts: Sequence[PanelCounts],
     splits: Sequence[tuple[str, str]],
     legal: Sequence[str],
+    place: str = ANYWHERE,
     language: Sequence[str] = ("en",),
     example: str | None = None,
     canaries: Sequence[str] = (),
@@ -145,6 +146,7 @@ def render_mirror_card(
         counts: the panels present, in registry order.
         splits: (Parquet split, the cases' own split), the public one first.
         legal: names of the source's legal files that lie beside the card.
+        place: the repository that `load_dataset` is shown with.
         canaries: the source's canary statements, carried word for word.
     """
     license_id = digests["source"]["license"] or UNKNOWN_LICENSE
@@ -154,6 +156,7 @@ def render_mirror_card(
     panels = [_panel_row(panel, path) for panel, path in zip(counts, paths, strict=True)]
     body = template_environment().from_string(template).render(
         title=origin.title,
+        place=place,
         origin=origin.kind,
         attribution=origin.attribution,
         license=license_facts(license_id),

@@ -13,7 +13,14 @@ from typing import Final
 import pyarrow as pa
 
 from bedside_bench import ALL_PANELS, PANEL_IDS, PANELS_BY_ID, PUBLIC_SPLIT
-from builder.cards.card import UNKNOWN_LICENSE, license_facts, mirror_metadata, registry_languages, template_environment
+from builder.cards.card import (
+    ANYWHERE,
+    UNKNOWN_LICENSE,
+    license_facts,
+    mirror_metadata,
+    registry_languages,
+    template_environment,
+)
 from builder.cards.frontmatter import CardConfig, CardSplit, front_matter
 from builder.dataset.tables import CASE_SCHEMA
 from builder.errors import BadInput
@@ -58,6 +65,7 @@ def _render(source: Source, panels: Sequence[str], *, n_cases: int) -> str:
     template = (files("builder.cards") / "upstream_card.md").read_bytes().decode()
     body = template_environment().from_string(template).render(
         title=origin.title,
+        place=source.repo or ANYWHERE,
         origin=origin.kind,
         attribution=origin.attribution,
         license=license_facts(license_id),

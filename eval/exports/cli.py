@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from builder.cli import one_line_errors
+from builder.cli import known_repo_id, one_line_errors
 from builder.errors import BedsideError
 from eval.numbers.cli import check_choice
 
@@ -19,16 +19,6 @@ if TYPE_CHECKING:
 
 EVERY_EVAL_EVER = "every-eval-ever"
 MODEL_INDEX = "model-index"
-
-
-def repo_id(value: str) -> str:
-    """Return a repository's id, or stop with exit code 2 at what cannot be one."""
-    from builder.hub.place import check_repo_id
-
-    try:
-        return check_repo_id(value)
-    except BedsideError as stop:
-        raise typer.BadParameter(str(stop)) from None
 
 
 def hub_place(value: str | None) -> str | None:
@@ -65,7 +55,7 @@ ResultsRepoOption = Annotated[
 def eval_results(
     run: RunArgument,
     model_repo: Annotated[
-        str, typer.Option("--model-repo", metavar="REPO_ID", callback=repo_id, help="The model's repository.")
+        str, typer.Option("--model-repo", metavar="REPO_ID", callback=known_repo_id, help="The model's repository.")
     ],
     run_id: RunOption = None,
     results_repo: ResultsRepoOption = None,

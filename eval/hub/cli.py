@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from builder.cli import one_line_errors, progress
+from builder.cli import known_repo_id, one_line_errors, progress
 from builder.errors import BadInput
-from builder.hub.place import HubPlace, check_repo_id, find_place
+from builder.hub.place import HubPlace, find_place
 from builder.rules.problems import printable
 from eval.results.cli import in_80_columns, print_verified
 
@@ -28,15 +28,8 @@ if TYPE_CHECKING:
 _TAG = re.compile(r"\w[\w./-]{0,99}", re.ASCII)
 
 
-def _repo_id(repo: str) -> str:
-    try:
-        return check_repo_id(repo)
-    except BadInput as error:
-        raise typer.BadParameter(str(error)) from None
-
-
 RepoArgument = Annotated[
-    str, typer.Argument(metavar="REPO_ID", callback=_repo_id, help="The Hub dataset: namespace/name.")
+    str, typer.Argument(metavar="REPO_ID", callback=known_repo_id, help="The Hub dataset: namespace/name.")
 ]
 
 
@@ -110,6 +103,14 @@ def publish(
         _print_preview(target, seen)
     else:
         _print_published(published, publication)
+        if published.sent and verified.kind == "mirror":
+            _say_what_the_card_shows(folder, repo)
+
+
+def _say_what_the_card_shows(mirror: Path, repo: str) -> None:
+    """Say how the card would come to show how to load this repository, if it does not."""
+    if f'load_dataset("{repo}"' not in (mirror / "README.md").read_text("utf-8"):
+        print(f"note: the card does not name {repo}; a mirror built with --repo-id {repo} does", file=sys.stderr)
 
 
 def _publication(folder: Path, verified: Verified, *, message: str | None, texts_license: str | None) -> Publication:
