@@ -18,6 +18,7 @@ import typer
 from bedside_bench import PANEL_IDS, PUBLIC_SPLIT
 from builder.errors import BadInput, BedsideError
 from builder.hub.place import check_repo_id
+from builder.rules.problems import printable
 
 if TYPE_CHECKING:
     from builder.mirror import Built
@@ -56,7 +57,7 @@ def one_line_errors() -> Iterator[None]:
     try:
         yield
     except BedsideError as stop:
-        print(f"error: {stop}", file=sys.stderr)
+        print("\n".join(map(printable, f"error: {stop}".split("\n"))), file=sys.stderr)
         raise typer.Exit(1) from None
     except BrokenPipeError:
         raise  # nobody reads on: `main` ends quietly
@@ -114,10 +115,12 @@ def known_repo_id(repo: str | None) -> str | None:
 
 
 def hex_digest(digest: str | None) -> str | None:
-    """Return a folder digest, or stop with exit code 2 at what cannot be one."""
-    if digest is not None and not re.fullmatch("[0-9a-fA-F]{64}", digest):
+    """Return a folder digest without its `sha256:`, or stop with exit code 2 at what cannot be one."""
+    if digest is None:
+        return None
+    if not (found := re.fullmatch("(?:sha256:)?([0-9a-fA-F]{64})", digest)):
         raise typer.BadParameter(f"expected 64 hex digits, the folder digest that `build` printed, found {digest!r}")
-    return digest
+    return found[1]
 
 
 def build(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # Before the client is imported anywhere: no Xet (the local Hub has none), and nothing sent to third parties.
 os.environ["HF_HUB_DISABLE_XET"] = "1"
@@ -14,6 +16,9 @@ os.environ.setdefault("HF_UPDATE_DOWNLOAD_COUNTS", "0")
 import pytest
 
 from tests.mirrors import build_tiny
+
+if TYPE_CHECKING:
+    from tests.local_hub import LocalHub
 
 
 @pytest.fixture(scope="module")
@@ -26,3 +31,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def mirror(built: Path, tmp_path: Path) -> Path:
     """Return a mirror to break."""
     return Path(shutil.copytree(built, tmp_path / "mirror"))
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[LocalHub]:
+    """Run a Hub of its own, with two writers and a reader."""
+    from tests.publishing import make_hub
+
+    with make_hub(tmp_path / "hub") as running:
+        yield running

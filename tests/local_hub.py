@@ -420,6 +420,7 @@ class Handler(BaseHTTPRequestHandler):
             headers = {"Content-Type": "application/json; charset=utf-8", **(headers or {})}
         self.status = status
         headers = dict(headers or {})
+        self.record()  # before the answer goes out: whoever has it finds its line in the log
         fault = self.fault
         if fault and fault.mode == "lost_response":
             self.abort()
@@ -438,6 +439,11 @@ class Handler(BaseHTTPRequestHandler):
                 return
             self.wfile.write(body)
 
+    def record(self) -> None:
+        if not self.recorded:
+            self.recorded = True
+            self.hub.record(self, self.t0)
+
     def abort(self) -> None:
         self.close_connection = True
         with contextlib.suppress(OSError):
@@ -452,10 +458,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def handle_any(self) -> None:
         self.request_id = "Root=1-" + secrets.token_hex(8)
-        self.status, self.fault = 0, None
+        self.status, self.fault, self.recorded, self.t0 = 0, None, False, time.time()
         split = urlsplit(self.path)
         self.raw_path, self.query = split.path, parse_qs(split.query, keep_blank_values=True)
-        t0 = time.time()
         self.body = self.read_body()
         try:
             self.dispatch()
@@ -469,7 +474,7 @@ class Handler(BaseHTTPRequestHandler):
             traceback.print_exc()
             self.send_error_json(HubError(500, f"{type(e).__name__}: {e}"))
         finally:
-            self.hub.record(self, t0)
+            self.record()
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = do_PATCH = handle_any
 

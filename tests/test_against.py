@@ -28,9 +28,6 @@ from tests.trees import case_path, edit_json, read_json, write_tree
 SOURCE = "org/cases"
 CHOSEN = ("drug_safety", "health_equity")
 
-# The client's own upload gives its HTTP library bytes in a way that library no longer likes.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

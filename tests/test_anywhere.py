@@ -32,9 +32,6 @@ from tests.mirrors import DRUG_SAFETY, build_small, digest_of, source_cases
 CHOSEN = ("drug_safety", "health_equity")
 WHOLE = Depth(full=True)
 
-# The client's own upload gives its HTTP library bytes in a way that library no longer likes.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:

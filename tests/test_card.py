@@ -200,6 +200,7 @@ RUN: dict[str, Any] = {
     "dataset_sha256": "da" * 32,
     "data_repo": None,
     "data_revision": None,
+    "identity_json": '{"selection": {"limit": 9, "panels": ["drug_safety"], "smoke": false}}',
     "n_expected": 1000,
     "n_graded": 9,
     "n_failed": 1,
@@ -233,8 +234,8 @@ def test_a_results_card_names_rules_and_data_by_the_start_of_their_digests() -> 
     card = render_runs({**RUN, "data_repo": "org/bedside-bench", "data_revision": "0123456789abcdef"})
 
     row = "| `12345678` | 2026-09-14 | bedside-bench-grading-v1 | `5e5e5e5e5e5e` | `dadadadadada` |"
-    assert f"{row} org/bedside-bench@0123456789ab |" in card
-    assert f"{row} none |" in render_runs(RUN)
+    assert f"{row} 1 panel, first 9 | org/bedside-bench@0123456789ab |" in card
+    assert f"{row} 1 panel, first 9 | none |" in render_runs(RUN)
 
 
 def test_a_results_card_without_scores_has_no_table_of_panels() -> None:

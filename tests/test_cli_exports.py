@@ -99,7 +99,7 @@ def test_dry_run_prints_the_file(results: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model-repo", "model"], "expected a Hub repository as"),
+        (["--model-repo", "model"], "expected a repository such as"),
         (["--model-repo", "org/model", "--results-repo", "results"], "expected hf://datasets/namespace/name"),
         ([], "--model-repo"),
     ],

@@ -11,10 +11,7 @@ from huggingface_hub import constants
 from builder.hub.client import make_api
 from tests.at_hub import RESULTS, TOKEN, client_at, command, make_both, make_hub, process, put, run_names
 from tests.local_hub import LocalHub
-from tests.publishing import READS, UNKNOWN
-
-# The client's own upload gives its HTTP library bytes in a way that library no longer likes.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
+from tests.publishing import READS, UNKNOWN, history
 
 COMMANDS = {
     "verify": ["verify", "{repo}"],
@@ -138,4 +135,17 @@ def test_offline_is_said(hub: LocalHub, tmp_path: Path) -> None:
     done = process(hub, tmp_path, "verify", RESULTS, HF_HUB_OFFLINE="1")
 
     assert (1, "", []) == (done.returncode, done.stdout, hub.log)
-    assert f"error: {RESULTS}: the Hub is needed, but HF_HUB_OFFLINE is set; unset it\n" == done.stderr
+    assert (
+        f"error: {RESULTS} (no folder here has that name): the Hub is needed, but HF_HUB_OFFLINE is set; unset it\n"
+        == done.stderr
+    )
+
+
+def test_offline_is_said_where_only_a_part_is_in_the_cache(hub: LocalHub, made: Path, tmp_path: Path) -> None:
+    """After one run was fetched, all of that commit offline is an error that names the variable, without more tries."""
+    place = f"{RESULTS}@{history(hub, RESULTS)[-1]}"
+    fetched = process(hub, tmp_path, "fetch", place, run_names(made)[0], "--out", "got")
+    done = process(hub, tmp_path, "verify", place, "--full", HF_HUB_OFFLINE="1")
+
+    assert (0, 1, "") == (fetched.returncode, done.returncode, done.stdout)
+    assert done.stderr.endswith("the Hub is needed, but HF_HUB_OFFLINE is set; unset it\n")

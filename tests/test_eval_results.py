@@ -17,8 +17,8 @@ from builder.hub.place import HubPlace
 from builder.hub.publication import Published
 from builder.hub.publish import publish_files
 from eval.calls.plan import Model
-from eval.exports.chosen import ChosenRun, choose_run
-from eval.exports.eval_results import SOURCE_NAME, eval_results_file
+from eval.exports.chosen import SOURCE_NAME, ChosenRun, choose_run
+from eval.exports.eval_results import eval_results_file
 from eval.exports.source import results_source
 from tests.exported import DATA_REPO, REVISION, exportable
 from tests.local_hub import LocalHub
@@ -134,7 +134,7 @@ def test_a_run_of_several(tmp_path: Path) -> None:
     assert second == choose_run(results, second).run_id == choose_run(results / "runs" / second).run_id
     with pytest.raises(BadInput, match=rf"out: expected one run, found {first}, {second}; choose with --run$"):
         choose_run(results)
-    with pytest.raises(BadInput, match="expected the run 2026-x, found "):
+    with pytest.raises(BadInput, match="expected one run called 2026-x, found none"):
         choose_run(results, "2026-x")
     with pytest.raises(BadInput, match="expected the run 2026-x, found a run's own folder"):
         choose_run(results / "runs" / second, "2026-x")

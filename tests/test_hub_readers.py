@@ -31,9 +31,6 @@ CHOSEN = ("drug_safety", "safety_therapeutic")
 
 Rows = list[dict[str, Any]]
 
-# The client's own upload gives its HTTP library bytes in a way that library no longer likes.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:

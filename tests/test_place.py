@@ -114,4 +114,6 @@ def test_another_repository_id_is_refused(repo: str) -> None:
     with pytest.raises(BadInput) as refused:
         check_repo_id(repo)
 
-    assert f"{repo}: expected a Hub repository as namespace/name, found another form" == str(refused.value)
+    assert f"{repo}: expected a repository such as your-org/bedside-bench, found an address or another form" == str(
+        refused.value
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,6 @@ from tests.publishing import (
     commit_file,
     commit_message,
     head_of,
-    make_hub,
     methods,
     mirror_of,
     reader_of,
@@ -32,17 +31,7 @@ from tests.publishing import (
 )
 from tests.trees import write_tree
 
-# How the client sends a file is deprecated by the HTTP library below it.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 CASES = 2
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[LocalHub]:
-    """Run a Hub of its own."""
-    with make_hub(tmp_path / "hub") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +154,32 @@ def test_a_tag_is_never_moved(hub: LocalHub, built: Path, two_panels: Path, tmp_
 
     assert before == state(hub, MIRROR)
     assert {"GET", "HEAD"} == set(methods(hub))
+
+
+def test_a_tag_at_an_edited_card_is_other_content(hub: LocalHub, built: Path, tmp_path: Path) -> None:
+    """A mirror's card is part of it: a tag on the same data with a card that somebody edited is not this mirror's."""
+    send(hub, mirror_of(built), Target(MIRROR), cache=tmp_path / "cache")
+    commit_file(hub, MIRROR, "README.md", "---\nlicense: cc-by-4.0\n---\nEdited.\n")
+    make_api(hub.endpoint, TOKEN).create_tag(MIRROR, tag="v1", repo_type="dataset")
+
+    with pytest.raises(BadInput, match="the tag v1 stands for other content"):
+        send(hub, mirror_of(built), Target(MIRROR, tag="v1"), cache=tmp_path / "cache")
+
+
+def test_what_was_not_read_back_gets_no_tag(hub: LocalHub, built: Path, tmp_path: Path) -> None:
+    """A tag is never moved, so it comes last: as long as the card cannot be read back there is none."""
+    fault = hub.fault(method="HEAD", path="/resolve/.*README", status=403, times=9)
+    with pytest.raises(BadInput, match="your token may not do this"):
+        send(hub, mirror_of(built), Target(MIRROR, tag="v1"), cache=tmp_path / "cache")
+    before = state(hub, MIRROR)
+    hub.faults.remove(fault)
+
+    assert 0 == send(hub, mirror_of(built), Target(MIRROR, tag="v1"), cache=tmp_path / "cache").sent
+
+    after = state(hub, MIRROR)
+    assert before is not None
+    assert after is not None
+    assert ({}, {"v1": 1}, before.files) == (before.tags, after.tags, after.files)
 
 
 def test_a_tag_at_the_same_content_is_enough(hub: LocalHub, built: Path, two_panels: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -23,7 +22,6 @@ from tests.publishing import (
     TOKEN,
     card,
     findings,
-    make_hub,
     only,
     publication_of,
     run_of,
@@ -31,17 +29,7 @@ from tests.publishing import (
     state,
 )
 
-# How the client sends a file is deprecated by the HTTP library below it.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 AT_ONCE = 20
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[LocalHub]:
-    """Run a Hub of its own."""
-    with make_hub(tmp_path / "hub") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

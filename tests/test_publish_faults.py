@@ -36,9 +36,6 @@ from tests.publishing import (
     state,
 )
 
-# How the client sends a file is deprecated by the HTTP library below it.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 Options = Mapping[str, Any]
 FAULTS: Final[Mapping[str, Options]] = {
     "500": {"status": 500},

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from builder.dataset.digests import read_digests
 from builder.errors import BadInput, BedsideError
-from builder.hub.client import make_api
+from builder.hub.client import LOG_IN, make_api
 from builder.hub.publication import Target
 from tests.local_hub import LocalHub
 from tests.mirrors import add_held_out, build
@@ -33,18 +33,6 @@ from tests.publishing import (
     state,
 )
 from tests.trees import write_json, write_tree
-
-# How the client sends a file is deprecated by the HTTP library below it.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
-LOG_IN = "log in (hf auth login) or set HF_TOKEN"
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[LocalHub]:
-    """Run a Hub of its own."""
-    with make_hub(tmp_path / "hub") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -88,16 +76,15 @@ def test_a_repository_with_other_files_is_refused(hub: LocalHub, built: Path, tm
 
 
 def test_a_gitignore_cannot_halve_a_mirror(hub: LocalHub, built: Path, two_panels: Path, tmp_path: Path) -> None:
-    """A .gitignore in the repository, by which the client would drop files without a word, stops the commit."""
+    """A .gitignore in the repository, by which the client would drop files without a word, is overruled."""
     send(hub, mirror_of(built), Target(MIRROR), cache=tmp_path / "cache")
     commit_file(hub, MIRROR, ".gitignore", "*.parquet\n")
-    before = state(hub, MIRROR)
 
-    with pytest.raises(BadInput, match=r"has a \.gitignore, by which the client leaves files out of a commit"):
-        send(hub, mirror_of(two_panels), Target(MIRROR), cache=tmp_path / "cache")
+    send(hub, mirror_of(two_panels), Target(MIRROR), cache=tmp_path / "cache")
 
-    assert before == state(hub, MIRROR)
-    assert 0 == send(hub, mirror_of(built), Target(MIRROR), cache=tmp_path / "cache").sent
+    found = state(hub, MIRROR)
+    assert found is not None
+    assert read_digests(two_panels)["files"].keys() <= found.files.keys()
 
 
 def test_a_mirror_does_not_go_among_results(hub: LocalHub, built: Path, tmp_path: Path) -> None:
@@ -161,6 +148,22 @@ def test_held_out_cases_never_become_public(hub: LocalHub, tmp_path: Path) -> No
     assert send(hub, mirror_of(mirror), Target(MIRROR), cache=tmp_path / "cache").private
 
 
+def test_a_repository_made_public_meanwhile_is_named(hub: LocalHub, tmp_path: Path) -> None:
+    """Where somebody opens the repository after the last look, the line says at once that it must be closed again."""
+    tree = write_tree(tmp_path / "source", 1)
+    add_held_out(tree)
+    mirror = mirror_of(build(tree, tmp_path / "mirror", held_out=True, panels=["drug_safety"]).folder)
+
+    def open_it(step: str) -> None:
+        if step.startswith("committing"):
+            make_api(hub.endpoint, TOKEN).update_repo_settings(MIRROR, repo_type="dataset", private=False)
+
+    with pytest.raises(
+        BadInput, match=r"was made public while this was sent: make it private again at once \(.*held-out"
+    ):
+        send(hub, mirror, Target(MIRROR), cache=tmp_path / "cache", on_step=open_it)
+
+
 NO_TOKEN = f"the Hub does not accept your token: {LOG_IN}"
 READS_ONLY = "You don't have the rights to write with this token"
 FOREIGN = 'You don\'t have the rights to create a dataset under the namespace "other"'
@@ -189,7 +192,9 @@ def test_who_may_not_is_told_so(built: Path, tmp_path: Path, repo: str, token: s
         with pytest.raises(BadInput) as caught:
             send(hub, mirror_of(built), Target(repo), cache=tmp_path / "cache", token=token)
 
-    if line != NO_TOKEN:
+    if line == NO_TOKEN and token is None:
+        line = f"you are not logged in: {LOG_IN}"
+    elif line != NO_TOKEN:
         line = f"your token may not do this ({line}): writing needs write access to {repo.partition('/')[0]}"
     assert f"{repo}: {line}" == str(caught.value)
     assert_no_token(caught.value)

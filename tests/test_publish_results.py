@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +26,6 @@ from tests.publishing import (
     content,
     findings,
     history,
-    make_hub,
     make_repo,
     methods,
     mirror_of,
@@ -40,17 +38,7 @@ from tests.publishing import (
     tag_message,
 )
 
-# How the client sends a file is deprecated by the HTTP library below it.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 NOT_FREE = "cc-by-nc-sa-4.0"
-
-
-@pytest.fixture
-def hub(tmp_path: Path) -> Iterator[LocalHub]:
-    """Run a Hub of its own."""
-    with make_hub(tmp_path / "hub") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -209,18 +197,30 @@ def test_data_of_another_licence_need_another_repository(
         send(hub, other, Target(RESULTS), cache=tmp_path / "cache")
 
 
-@pytest.mark.parametrize(("license_id", "stated"), [(NOT_FREE, NOT_FREE), (None, "unknown")])
-def test_texts_on_data_that_are_not_free(hub: LocalHub, tmp_path: Path, license_id: str | None, stated: str) -> None:
+@pytest.mark.parametrize("license_id", [NOT_FREE, "cc-by-nc-4.0"])
+def test_texts_on_data_that_are_not_free(hub: LocalHub, tmp_path: Path, license_id: str) -> None:
     """They go to a private repository, or to a public one only with their licence named; another name does not do."""
     run = run_of(tmp_path / "run", with_texts=True, license_id=license_id)
-    for named in (None, "cc-by-4.0"):
-        with pytest.raises(BadInput, match=f"name the licence that you publish them under: --texts-license {stated}$"):
+    for named, words in ((None, "name the licence that you publish them under:"), ("mit", "the licence of the cases")):
+        with pytest.raises(BadInput, match=words):
             send(hub, replace(run, texts_license=named), Target(RESULTS, private=False), cache=tmp_path / "cache")
 
     assert state(hub, RESULTS) is None
     assert send(hub, run, Target("org/private"), cache=tmp_path / "cache").private
-    named_right = replace(run, texts_license=stated)
+    named_right = replace(run, texts_license=license_id)
     assert not send(hub, named_right, Target(RESULTS, private=False), cache=tmp_path / "cache").private
+
+
+@pytest.mark.parametrize(("license_id", "stated"), [(None, "unknown"), ("other", "other")])
+def test_texts_on_data_without_a_licence_are_private(
+    hub: LocalHub, tmp_path: Path, license_id: str | None, stated: str
+) -> None:
+    """A licence that says nothing cannot be named either."""
+    run = replace(run_of(tmp_path / "run", with_texts=True, license_id=license_id), texts_license=stated)
+    with pytest.raises(BadInput, match=f"cases whose licence is {stated}: publish it to a private repository"):
+        send(hub, run, Target(RESULTS, private=False), cache=tmp_path / "cache")
+
+    assert send(hub, run, Target(RESULTS), cache=tmp_path / "cache").private
 
 
 def test_without_texts_results_may_be_public(hub: LocalHub, tmp_path: Path) -> None:

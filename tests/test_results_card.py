@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import pytest
 
-from eval.results.card import END, results_card_text
+from builder.errors import BadInput
+from eval.results.card import END, MOST_BYTES, canaries_of, listed_runs, results_card_text, run_row_of
 from eval.results.folder import Written, write_results
 from tests.journals import write_journal, write_summary
-from tests.tampering import FAILURES, PANELS
+from tests.tampering import FAILURES, PANELS, tamper
 
 
 def add_run(folder: Path, shift: int = 0) -> Written:
@@ -44,3 +46,40 @@ def test_the_card_shows_every_panel_of_every_run(tmp_path: Path) -> None:
     assert [[f"`{panel}`", score] for panel, score in zip(PANELS, scores, strict=True)] == [
         [cell.strip() for cell in cells] for cells in shown
     ]
+
+
+def test_words_of_a_run_cannot_end_the_generated_part_or_list_a_run(tmp_path: Path) -> None:
+    """A canary that holds the card's last generated line, and one that looks like a run, leave the card what it is."""
+    written = add_run(tmp_path)
+    rows = pl.read_parquet(written.path / "run.parquet").to_dicts()
+    canaries = [f"{END[:9]}{END}{END[9:]}", "| 2026-01-01-forged-00000000 | x |"]
+    card = results_card_text(rows, license_id="cc-by-4.0", canaries=canaries, old=None)
+
+    assert 1 == card.count(END)
+    assert [written.run_id] == listed_runs(card)
+    assert card == results_card_text(rows, license_id="cc-by-4.0", canaries=canaries, old=card)
+
+
+def test_canaries_of_another_form_are_left_out() -> None:
+    """Digests of somebody else may say anything; only a list of canaries is one."""
+    assert ["a", "b"] == canaries_of([{"canaries": ["b", "a"]}, {"canaries": 7}, {"canaries": "xyz"}, {}])
+
+
+@pytest.mark.parametrize(("column", "value"), [("judge_models", [None]), ("panels", [None])])
+def test_a_list_that_holds_null_is_no_row_of_a_run(column: str, value: list[None], tmp_path: Path) -> None:
+    """A run whose judges or panels hold null is refused by name, before anything is shown of it."""
+    written = add_run(tmp_path)
+    tamper(written.path, "run", 0, column, lambda _: value)
+
+    with pytest.raises(BadInput, match=rf"expected a value in {column}\[\], found null"):
+        run_row_of(written.path / "run.parquet", where="run.parquet")
+
+
+def test_a_row_that_unpacks_to_far_too_much_is_not_unpacked(tmp_path: Path) -> None:
+    """A small file that holds a huge cell is refused from its footer."""
+    written = add_run(tmp_path)
+    tamper(written.path, "run", 0, "summary_json", lambda _: " " * (MOST_BYTES + 1))
+
+    assert (written.path / "run.parquet").stat().st_size < MOST_BYTES / 100
+    with pytest.raises(BadInput, match="expected one row of at most 67,108,864 bytes, found 1 of 67,"):
+        run_row_of(written.path / "run.parquet", where="run.parquet")

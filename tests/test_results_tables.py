@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from bedside_bench import PANEL_IDS
-from builder.cards.results_tables import aligned, panel_tables, score_cell
+from builder.cards.results_tables import aligned, panel_tables, score_cell, selection_words
 
 WIDE = 160
 """Characters of a terminal's line that two model names and four scores fit in."""
@@ -32,14 +33,27 @@ def cells(line: str) -> list[str]:
     ("score", "shown"),
     [
         ((0.4116, 0.306, 0.5151), "0.412 (0.31 to 0.52)"),
-        ((0.5, None, None), "0.500 (none)"),
+        ((0.5, None, None), "0.500 (no interval)"),
         ((None, None, None), "none"),
         ((0.0, 0.0, 0.0), "0.000 (0.00 to 0.00)"),
     ],
 )
 def test_a_score_is_shown_with_its_interval(score: tuple[float | None, ...], shown: str) -> None:
-    """Three digits of the mean, two of the ends; what is not known is `none`, and 0 is a score."""
+    """Three digits of the mean, two of the ends; what is not known is said, and 0 is a score."""
     assert shown == score_cell(*score)
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        ({"panels": None, "smoke": False, "limit": None}, "all"),
+        ({"panels": ["a", "b"], "smoke": False, "limit": None}, "2 panels"),
+        ({"panels": ["a"], "smoke": True, "limit": 5}, "1 panel, one case a panel, first 5"),
+    ],
+)
+def test_which_cases_were_asked_for_is_told(selection: dict[str, Any], words: str) -> None:
+    """A run of few cases is told from one of all, though both are complete."""
+    assert words == selection_words({"identity_json": json.dumps({"selection": selection})})
 
 
 def test_few_runs_stand_side_by_side_with_a_line_a_panel() -> None:
@@ -60,7 +74,7 @@ def test_many_runs_have_a_line_each_and_few_panels_abreast() -> None:
     tables = panel_tables([run(n, *map(panel, PANEL_IDS)) for n in range(9)])
     headers = [cells(table.split("\n")[0]) for table in tables]
 
-    assert [("run", "answer model", *(f"`{name}`" for name in PANEL_IDS[at : at + 4])) for at in (0, 4, 8)] == [
+    assert [("run", *(f"`{name}`" for name in PANEL_IDS[at : at + 4])) for at in (0, 4, 8)] == [
         tuple(header) for header in headers
     ]
     assert [11, 11, 11] == [len(table.split("\n")) for table in tables]

@@ -19,9 +19,6 @@ from tests.tampering import another, tamper
 
 WHOLE = Depth(full=True)
 
-# The client's own upload gives its HTTP library bytes in a way that library no longer likes.
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -169,6 +166,14 @@ RESULTS_TAMPERED: dict[str, tuple[Callable[[Path], dict[str, bytes | None]], tup
     "removed run": (
         lambda run: {f"runs/{run.name}/{path.name}": None for path in run.iterdir()},
         ("README.md", "table of runs"),
+    ),
+    "card that loads other files": (
+        lambda run: {
+            "README.md": (run.parents[1] / "README.md")
+            .read_bytes()
+            .replace(b"runs/*/run", b"https://elsewhere.org/run")
+        },
+        ("README.md", "front matter"),
     ),
     "another card": (lambda _: {"README.md": b"---\nlicense: mit\n---\n# Mine\n"}, ("README.md", "generated part")),
     "no card": (lambda _: {"README.md": None}, ("README.md", "missing")),

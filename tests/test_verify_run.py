@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bedside_bench import canonical_json, sha256_json
 from builder.dataset.folder import folder_digest, read_digests, write_digests, write_parquet
+from eval.judging.identity import protocol_id, semantics_sha256
 from eval.results.folder import verify_run, write_results
 from eval.results.tables import SCHEMAS
 from tests.journals import write_journal, write_summary
@@ -262,3 +265,16 @@ def test_texts_are_checked_against_their_digests(tmp_path: Path) -> None:
     assert "answer 0: answer_sha256" in lines(run)
     tamper(run, "answers", 1, "text", lambda _: None)
     assert "answer 0: text" in lines(run)
+
+
+def test_a_run_without_cases_is_named_at_once(run: Path) -> None:
+    """Tables without rows are a finding, however many repeats the identity claims: no list is made of those."""
+    for table in ("scores", "decisions", "answers"):
+        write_parquet(SCHEMAS[table].empty_table(), run / f"{table}.parquet")
+    identity = json.loads(pq.read_table(run / "run.parquet", partitioning=None)["identity_json"][0].as_py())
+    identity["repeats"] = 10**12
+    identity |= {"protocol": protocol_id(identity), "semantics_sha256": semantics_sha256(identity)}
+    tamper(run, "run", 0, "identity_json", lambda _: canonical_json(identity).decode())
+    tamper(run, "run", 0, "identity_sha256", lambda _: sha256_json(identity))
+
+    assert "scores.parquet: rows: expected at least one, found 0" == lines(run)

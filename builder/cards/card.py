@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, StrictUndefined
 
-from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANELS_BY_ID, PUBLIC_SPLIT, Case
+from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANELS_BY_ID, PUBLIC_SPLIT, Case, __version__
 from builder.cards.frontmatter import CardConfig, CardSplit, front_matter, read_front_matter, yaml_features
 from builder.cards.results_tables import cell, panel_tables, score_cell, settings_table
 from builder.tree.origin import BEDSIDEBENCH, PAPER_LINK, Origin
@@ -38,6 +38,8 @@ __all__ = [
 
 ANYWHERE: Final = "THIS_REPOSITORY_OR_FOLDER"
 """What stands for the place of a dataset whose card does not know it."""
+MADE_BY: Final = "This card was made by bedside-bench"
+"""How the line begins that says which version worded a results card."""
 UNKNOWN_LICENSE: Final = "unknown"
 LICENSES: Final = {
     "apache-2.0": ("Apache License 2.0", "https://www.apache.org/licenses/LICENSE-2.0"),
@@ -238,12 +240,14 @@ def render_results_card(
         title=title,
         runs=runs,
         place=place,
+        repo=None if place == ANYWHERE else place,
         canaries=canaries,
         settings=settings_table(runs),
         panels=panel_tables(runs),
         split=configs[0].splits[0].name,
         notices=notices,
         license=license_facts(license_id),
+        made_by=f"{MADE_BY} {__version__}.",
     )  # fmt: skip
     return front_matter(about, configs) + "\n" + body
 

@@ -6,6 +6,7 @@ that lists the runs is the template's own (`results_card.md`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ PANELS_ABREAST: Final = 4
 """Panels in one table of many runs: of the ten, the two of management plans stand apart."""
 DIGEST_CHARS: Final = 12
 NONE: Final = "none"
+NO_INTERVAL: Final = "no interval"
 NOT_SELECTED: Final = "-"
 
 Run = Mapping[str, Any]
@@ -29,15 +31,32 @@ def cell(text: object) -> str:
 
 
 def score_cell(mean: float | None, low: float | None, high: float | None) -> str:
-    """Return a score with its 95% interval: `0.412 (0.31 to 0.52)`, `none` where there is none."""
+    """Return a score with its 95% interval: `0.412 (0.31 to 0.52)`, or that there is none of either."""
     if mean is None:
         return NONE
-    return f"{mean:.3f} ({NONE if low is None or high is None else f'{low:.2f} to {high:.2f}'})"
+    return f"{mean:.3f} ({NO_INTERVAL if low is None or high is None else f'{low:.2f} to {high:.2f}'})"
+
+
+def selection_words(run: Run) -> str:
+    """Return which cases of its data a run asked for: `all`, or what its selection leaves.
+
+    Raises:
+        ValueError: the run's identity holds no selection.
+    """
+    selection = json.loads(run["identity_json"])
+    selection = selection.get("selection") if isinstance(selection, dict) else None
+    if not isinstance(selection, dict):
+        raise ValueError("no selection")
+    panels, limit = selection.get("panels"), selection.get("limit")
+    words = [f"{len(panels)} panel{'s' if len(panels) != 1 else ''}"] if isinstance(panels, list) else []
+    words += ["one case a panel"] if selection.get("smoke") else []
+    words += [f"first {limit}"] if type(limit) is int else []
+    return ", ".join(words) or "all"
 
 
 def settings_table(runs: Sequence[Run]) -> str:
     """Return a line a run: when, under which protocol and rules, and on which data, digests cut to 12 digits."""
-    header = ("run", "date", "protocol", "semantics", "dataset", "data")
+    header = ("run", "date", "protocol", "semantics", "dataset", "selection", "data")
     return aligned(header, [_settings(run) for run in runs])
 
 
@@ -45,7 +64,7 @@ def _settings(run: Run) -> list[str]:
     repo, revision = run["data_repo"], run["data_revision"]
     data = NONE if repo is None else cell(repo if revision is None else f"{repo}@{revision[:DIGEST_CHARS]}")
     digests = (_code(str(run[name] or NONE)[:DIGEST_CHARS]) for name in ("semantics_sha256", "dataset_sha256"))
-    return [_short_name(run), cell(run["date"]), cell(run["protocol"]), *digests, data]
+    return [_short_name(run), cell(run["date"]), cell(run["protocol"]), *digests, selection_words(run), data]
 
 
 def _code(text: str) -> str:
@@ -70,10 +89,10 @@ def panel_tables(runs: Sequence[Run]) -> list[str]:
     tables = []
     for some in (panels[start : start + PANELS_ABREAST] for start in range(0, len(panels), PANELS_ABREAST)):
         rows = [
-            [_short_name(run), cell(run["answer_model"]), *(scores.get(panel, NOT_SELECTED) for panel in some)]
+            [_short_name(run), *(scores.get(panel, NOT_SELECTED) for panel in some)]
             for run, scores in zip(runs, cells, strict=True)
         ]
-        tables.append(aligned(["run", "answer model", *map(_code, some)], rows))
+        tables.append(aligned(["run", *map(_code, some)], rows))
     return tables
 
 

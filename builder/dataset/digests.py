@@ -96,11 +96,12 @@ def file_digests(folder: Path) -> dict[str, dict[str, Any]]:
 def write_digests(folder: Path, digests: Mapping[str, Any]) -> str:
     """Write `digests.json` from its members, `format` and `files` added here; return the folder digest."""
     whole = {**digests, "format": DIGESTS_FORMAT, "files": file_digests(folder)}
-    (folder / DIGESTS_NAME).write_bytes(_digests_json(whole))
+    (folder / DIGESTS_NAME).write_bytes(digests_json(whole))
     return folder_digest(folder)
 
 
-def _digests_json(digests: Mapping[str, Any]) -> bytes:
+def digests_json(digests: Mapping[str, Any]) -> bytes:
+    """Return the bytes of `digests.json`: sorted keys, indent 1, one newline at the end."""
     return (json.dumps(digests, sort_keys=True, indent=1, allow_nan=False) + "\n").encode()
 
 
@@ -181,7 +182,7 @@ def verify_files(folder: Path, *, expect: str | None = None) -> list[Finding]:
     findings = []
     if expect is not None and folder_digest(folder) != expect.strip().lower():
         findings.append(Finding(DIGESTS_NAME, "folder digest", expect.strip().lower(), folder_digest(folder)))
-    if (folder / DIGESTS_NAME).read_bytes() != _digests_json(digests):
+    if (folder / DIGESTS_NAME).read_bytes() != digests_json(digests):
         findings.append(Finding(DIGESTS_NAME, "layout", "sorted keys, indent 1, one newline at the end", "another one"))
     for name, about in digests["files"].items():
         findings += _verify_file(folder / name, name, about)

@@ -88,7 +88,8 @@ def folder_kind(folder: Path) -> str:
     """
     recover(folder)
     if not folder.is_dir():
-        raise BadInput(f"{folder}: expected a dataset folder, found {'a file' if folder.exists() else 'none'}")
+        found = "a file" if folder.exists() else "none"
+        raise BadInput(f"{folder}: expected a dataset folder, found {found}; give one that build or results wrote")
     if (folder / DIGESTS_NAME).is_file():
         with suppress(BadInput):
             return "run" if read_digests(folder).get("kind") == "run" else "mirror"

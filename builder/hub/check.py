@@ -7,12 +7,11 @@ what lies in git itself (cards, licences, small files) is read and hashed. Rows 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from builder.dataset.digests import DIGESTS_NAME, HUB_FILES, Finding, Verified, parse_digests
+from builder.dataset.digests import DIGESTS_NAME, HUB_FILES, Finding, Verified, digests_json, parse_digests
 from builder.errors import BadInput
 from builder.hub.remote import Head, Reader, RemoteFile
 
@@ -44,7 +43,7 @@ def check_folder(head: Head, reader: Reader, *, at: str = "", expect: str | None
     findings = list(_check_files(head, reader, at=at, listed=digests["files"]))
     if expect is not None and digest != expect.strip().lower():
         findings.insert(0, Finding(name, "folder digest", expect.strip().lower(), digest))
-    if content != (json.dumps(digests, sort_keys=True, indent=1) + "\n").encode():
+    if content != digests_json(digests):
         findings.insert(0, Finding(name, "layout", "sorted keys, indent 1, one newline at the end", "another one"))
     return FolderOnHub(digests, digest, tuple(findings))
 

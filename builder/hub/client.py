@@ -23,7 +23,7 @@ from builder.errors import BadInput
 TIMEOUT_S: Final = 300.0
 """Seconds without a byte after which a call counts as lost; the client alone would wait for ever."""
 
-MOST_TRIES: Final = 5
+MOST_TRIES: Final = 3
 """Tries of a reading that got no answer; the client tries most calls several times itself."""
 
 LOG_IN: Final = "log in (hf auth login) or set HF_TOKEN"
@@ -34,8 +34,12 @@ _CONFLICT: Final = frozenset({409, 412})
 _PASSING: Final = frozenset({408, 425, 429})
 # The parent of the client's own HTTP error is the error of the HTTP library it is built on (which has changed).
 _TRANSPORT: Final[type[Exception]] = errors.HfHubHTTPError.__mro__[1]
-# What the client makes of an upload or download that failed, and hf_xet, which moves large files, of a lost connection.
-_FAILED: Final = (errors.LocalEntryNotFoundError, errors.XetDownloadError, RuntimeError)
+# What the client makes of an upload or download that failed, besides an `OSError` without a number.
+_FAILED: Final = (_TRANSPORT, errors.XetDownloadError, RuntimeError)
+# A gateway in between may answer anything, also with status 200; the client looks into it too soon.
+_OTHER_TEXT: Final = (JSONDecodeError, UnicodeDecodeError, AttributeError, KeyError, TypeError)
+# hf_xet, which moves large files, has one error for a lost connection and for a refusal; only its words tell.
+_XET_REFUSAL: Final = re.compile(r"HTTP status client error \((?!408|425|429)\d{3}\b")
 _SECRET: Final = re.compile(r"hf_\w+|(?<=\?)\S+")
 
 
@@ -94,20 +98,31 @@ def hub_errors(what: str) -> Iterator[None]:
     get_session().timeout = TIMEOUT_S  # here, because the client makes a new session after a connection that failed
     try:
         yield
-    except errors.OfflineModeIsEnabled:
-        raise BadInput(f"{what}: the Hub is needed, but HF_HUB_OFFLINE is set; unset it") from None
     except errors.HfHubHTTPError as error:
         raise _translated(what, error) from error
-    except (_TRANSPORT, *_FAILED, ConnectionError, TimeoutError) as error:
-        if isinstance(error.__cause__, errors.HfHubHTTPError):
-            raise _translated(what, error.__cause__) from error
-        raise Busy(f"no answer from the Hub ({type(error.__cause__ or error).__name__})") from error
     except errors.HFValidationError as error:
         raise BadInput(f"{what}: expected a Hub repository as namespace/name, found: {_first_line(error)}") from error
-    except (JSONDecodeError, UnicodeDecodeError) as error:  # of a gateway in between: the client looks at it too soon
+    except _OTHER_TEXT as error:
         raise Busy("no answer from the Hub (but some other text)") from error
-    except ValueError as error:  # the client itself refuses a card whose YAML the Hub refuses
-        raise BadInput(f"{what}: the Hub refuses this: {_first_line(error)}") from error
+    except (OSError, ValueError, *_FAILED) as error:
+        if isinstance(error, OSError) and error.errno and not isinstance(error, ConnectionError | TimeoutError):
+            raise  # of this machine: a full disk, a file without the right to read it
+        raise _untold(what, error) from error
+
+
+def _untold(what: str, error: Exception) -> Exception:
+    """Return the error that stands for one without a status: by what caused it, if that is known."""
+    cause = error.__cause__ or error
+    if isinstance(cause, errors.OfflineModeIsEnabled):
+        return BadInput(f"{what}: the Hub is needed, but HF_HUB_OFFLINE is set; unset it")
+    if isinstance(error, ValueError) and (cause is error or isinstance(cause, errors.BadRequestError)):
+        # The client itself refuses a card whose YAML the Hub refuses, and tells the line.
+        return BadInput(f"{what}: the Hub refuses this: {_first_line(error)}")
+    if isinstance(cause, errors.HfHubHTTPError):
+        return _translated(what, cause)
+    if _XET_REFUSAL.search(str(error)):
+        return BadInput(f"{what}: the Hub's storage of large files refuses this: {_first_line(error)}")
+    return Busy(f"no answer from the Hub ({type(cause).__name__})")
 
 
 def _translated(what: str, error: errors.HfHubHTTPError) -> Exception:
@@ -123,16 +138,22 @@ def _translated(what: str, error: errors.HfHubHTTPError) -> Exception:
 def _advice(what: str, status: int, error: errors.HfHubHTTPError) -> str:
     if isinstance(error, errors.GatedRepoError):
         return "is gated: ask for access on its page with the account of your token, and " + LOG_IN
+    if isinstance(error, errors.DisabledRepoError):
+        return "was disabled by the Hub: see its page"
     if isinstance(error, errors.RepositoryNotFoundError):
         return f"no such repository, or hidden from you: check the name, and {LOG_IN}"
     if isinstance(error, errors.RevisionNotFoundError):
         return "no such branch, tag or commit in this repository"
     if isinstance(error, errors.EntryNotFoundError):
         return f"a file is missing there: {_said(error)}"
+    if status == 401 and "authorization" not in error.response.request.headers:
+        return f"you are not logged in: {LOG_IN}"
     if status == 401:
         return f"the Hub does not accept your token: {LOG_IN}"
     if status == 403:
         return f"your token may not do this ({_said(error)}): writing needs write access to {what.partition('/')[0]}"
+    if "evaluation_framework" in str(error):
+        return "eval.yaml names a framework that the Hub does not know yet: build again without --eval-yaml"
     return f"the Hub refuses this ({status}): {_said(error)}"
 
 

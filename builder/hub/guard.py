@@ -17,6 +17,7 @@ from builder.hub.remote import Head, Reader
 from builder.tree.licence import LEGAL_PREFIXES
 
 _BODY: Final = re.compile(r"\A\s*(?:---\n.*?\n---[ \t]*(?:\n|\Z))?(?P<body>.*)\Z", re.DOTALL)
+_TELLS_NOTHING: Final = frozenset({"unknown", "other"})
 _NON_COMMERCIAL: Final = re.compile(r"(?:^|-)nc(?:-|$)|non-?commercial")
 
 
@@ -58,11 +59,20 @@ def check_texts(license_id: str, *, allowed: str | None, private: bool, what: st
         allowed: the licence that the publisher names and accepts for these texts.
 
     Raises:
-        BadInput: the licence is non-commercial or unknown, the repository public, and the licence was not named.
+        BadInput: the repository is public, and the licence tells nothing or is non-commercial and was not named.
     """
-    free = license_id != "unknown" and not _NON_COMMERCIAL.search(license_id)
-    if private or free or allowed == license_id:
+    free = license_id not in _TELLS_NOTHING and not _NON_COMMERCIAL.search(license_id)
+    if private or free:
         return
+    if license_id in _TELLS_NOTHING:
+        raise BadInput(
+            f"{what}: holds texts of answers to cases whose licence is {license_id}: publish it to a private "
+            "repository, or without texts"
+        )
+    if allowed == license_id:
+        return
+    if allowed is not None:
+        raise BadInput(f"{what}: expected --texts-license {license_id}, the licence of the cases, found {allowed}")
     raise BadInput(
         f"{what}: holds texts of answers to cases under {license_id}: publish it to a private repository, or without "
         f"texts, or name the licence that you publish them under: --texts-license {license_id}"

@@ -29,6 +29,11 @@ class MirrorPublication:
     message: str
 
     @property
+    def digests_by_name(self) -> dict[str, str]:
+        """What names the mirror, for people: 64 hex digits each."""
+        return {"folder digest": self.folder_digest, "dataset_sha256": self.digests["dataset_sha256"]}
+
+    @property
     def description(self) -> str:
         """The digests that name the mirror."""
         return f"folder digest sha256:{self.folder_digest}\ndataset_sha256 {self.digests['dataset_sha256']}"

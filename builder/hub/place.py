@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -20,10 +20,19 @@ _PLACE: Final = re.compile(rf"(?P<repo>{REPO_ID.pattern})(?:@(?P<revision>[\w./-
 
 @dataclass(frozen=True, slots=True)
 class HubPlace:
-    """A dataset repository (`namespace/name`) and a branch, tag or commit of it; None means its main branch."""
+    """A dataset repository (`namespace/name`) and a branch, tag or commit of it; None means its main branch.
+
+    `explicit` tells that it was given as an address of the Hub, and so is no path.
+    """
 
     repo: str
     revision: str | None = None
+    explicit: bool = field(default=False, compare=False)
+
+    @property
+    def words(self) -> str:
+        """What an error calls it: a name that could be a path too may be a slip in one."""
+        return str(self) if self.explicit else f"{self} (no folder here has that name)"
 
     def __str__(self) -> str:
         """Return `namespace/name@revision`, as it is typed."""
@@ -55,7 +64,7 @@ def _on_the_hub(text: str) -> HubPlace:
     found = _PLACE.fullmatch(text.removeprefix(HUB_ADDRESS).replace("%2F", "/"))
     if not text.startswith(HUB_ADDRESS) or found is None:
         raise BadInput(f"{text}: expected {HUB_ADDRESS}namespace/name[@revision]")
-    return HubPlace(found["repo"], found["revision"])
+    return HubPlace(found["repo"], found["revision"], explicit=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,8 @@ def find_mirror(where: str | Path) -> FoundMirror:
     from builder.hub.snapshot import fetch_snapshot
 
     snapshot = fetch_snapshot(make_api(), place)
+    if (snapshot.path / "runs").is_dir() and not (snapshot.path / "digests.json").exists():
+        raise BadInput(f"{place}: expected a mirror, found a results dataset; name the mirror's repository")
     return FoundMirror(snapshot.path, place.repo, snapshot.commit)
 
 
@@ -95,5 +106,7 @@ def check_repo_id(repo: str) -> str:
         BadInput: it is not `namespace/name`.
     """
     if not REPO_ID.fullmatch(repo):
-        raise BadInput(f"{repo}: expected a Hub repository as namespace/name, found another form")
+        raise BadInput(
+            f"{repo}: expected a repository such as your-org/bedside-bench, found an address or another form"
+        )
     return repo

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from builder.dataset.footers import CARD
 from builder.errors import DigestMismatch
 from builder.hub.remote import DATASET, Head, Reader, RemoteFile
 
@@ -59,10 +58,14 @@ def wanted_bytes(content: bytes) -> WantedFile:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What shall be so after the commit: files by path, and paths that are gone."""
+    """What shall be so after the commit: files by path, and paths that are gone.
+
+    `anew` are those of the files that are made anew for every state of the repository, such as a card of all its runs.
+    """
 
     files: Mapping[str, WantedFile]
     gone: tuple[str, ...] = ()
+    anew: frozenset[str] = frozenset()
 
     def missing(self, head: Head) -> Changes:
         """Return what of this is not so yet."""
@@ -71,8 +74,8 @@ class Changes:
 
     @property
     def own(self) -> Changes:
-        """This without the card, which is made anew for every state and version of a repository."""
-        return Changes({path: file for path, file in self.files.items() if path != CARD}, self.gone)
+        """This without what is made anew: what tells whether another state of the repository holds it already."""
+        return Changes({path: file for path, file in self.files.items() if path not in self.anew}, self.gone)
 
     @property
     def none(self) -> bool:
@@ -124,6 +127,7 @@ class Published:
     private: bool
     url: str
     tag: str | None = None
+    proposed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Bring what is wanted onto the Hub in one commit, tag it, and read it back: all of it, once, or nothing.
+"""Bring what is wanted onto the Hub in one commit, read it back, and tag it: all of it, once, or nothing.
 
 In: a `Publication`, which says for any state of a repository what shall be so there. Out: the commit that holds it.
 Every fault (a lost answer, a busy server, a commit of somebody else) leads back to the first step: read what is there
@@ -9,7 +9,7 @@ command run again ends in the same state.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, errors
@@ -29,7 +29,7 @@ LONGEST_PAUSE_S: Final = 20.0
 LONGEST_ASKED_S: Final = 300.0
 """A longer wait than this, asked for by the Hub, is not sat out."""
 CONFLICT_PAUSE_S: Final = 2.0
-IGNORES: Final = ".gitignore"
+IGNORE_NOTHING: Final = "#"
 PROPOSALS: Final = 50
 """Newest pull requests that are searched for one which holds the same change."""
 
@@ -59,13 +59,18 @@ def publish(
     """
     walk = _Walk(api, publication, target, reader or Reader(api), on_step)
     retrying = Retrying(
-        retry=retry_if_exception_type(Busy), stop=_give_up(walk), wait=_pause(pauses or Pauses()), reraise=True
+        retry=retry_if_exception_type(Busy),
+        stop=_give_up(walk),
+        wait=_pause(pauses or Pauses()),
+        before_sleep=lambda state: on_step(f"{state.outcome.exception() if state.outcome else 'busy'}; trying again"),
+        reraise=True,
     )
     try:
         return retrying(walk.once)
     except Busy as error:
         raise BadInput(
-            f"{target.repo}: gave up: {error}; nothing is half published: run the same command again later"
+            f"{target.repo}: gave up on {api.endpoint}: {error}; nothing is half published: run the same command again "
+            "later"
         ) from error
 
 
@@ -132,10 +137,10 @@ class _Walk:
     created: bool = False
     sent: int = 0
     removed: int = 0
-    url: str | None = field(default=None)
+    url: str | None = None
 
     def once(self) -> Published:
-        """Read what is there, commit what is missing, tag it and read it back."""
+        """Read what is there, commit what is missing, read it back and tag it: no tag ever stands for less."""
         head = self._open()
         self.publication.check(head.private)
         if tagged := self._tagged():
@@ -144,9 +149,10 @@ class _Walk:
         if self.target.create_pr and not changes.missing(head).none and (proposed := self._proposed(changes)):
             return self._done(proposed)
         after = self._commit(head, changes)
-        if self.target.tag and after.commit:
-            self._make_tag(after.commit)
+        self._check_still_private(head, after)
         self._check(after, changes)
+        if self.target.tag:
+            self._make_tag(after.commit)
         return self._done(after)
 
     def look(self) -> Preview:
@@ -214,37 +220,48 @@ class _Walk:
             return None
         with hub_errors(self.target.repo):
             tags = self.api.list_repo_refs(self.target.repo, repo_type=self.target.repo_type).tags
-        commit = next((ref.target_commit for ref in tags if ref.name == tag), None)
-        if commit is None:
+        target = next((ref.target_commit for ref in tags if ref.name == tag), None)
+        if target is None:
             return None
-        head = self._head(commit)
+        head = self._head_of_tag(tag, target)
         if self.publication.changes(head, self.reader).own.missing(head).none:
             return head
         raise BadInput(
-            f"{self.target.repo}: the tag {tag} stands for other content (commit {commit[:12]}); "
+            f"{self.target.repo}: the tag {tag} stands for other content (commit {head.commit[:12]}); "
             "a tag is never moved: choose another"
         )
+
+    def _head_of_tag(self, tag: str, target: str) -> Head:
+        """Return the state that a tag stands for: by the id listed for it, as a branch may have the same name."""
+        try:
+            return self._head(target)
+        except BadInput as error:  # a tag with a message may be listed as an object of its own
+            if not isinstance(error.__cause__, errors.RevisionNotFoundError):
+                raise
+            return self._head(tag)
 
     def _commit(self, head: Head, changes: Changes) -> Head:
         """Return the state that holds everything: as it is, or after the one commit."""
         missing = changes.missing(head)
         if missing.none:
             return head
-        if IGNORES in head.files:
-            raise BadInput(
-                f"{self.target.repo}: has a {IGNORES}, by which the client leaves files out of a commit; "
-                "remove it there, then publish again"
-            )
         self.on_step(f"committing {len(missing.files)} files")
-        operations: list[CommitOperationAdd | CommitOperationDelete] = [
-            *(CommitOperationAdd(path, file.source()) for path, file in sorted(missing.files.items())),
-            *(CommitOperationDelete(path, is_folder=False) for path in missing.gone),
-        ]
+        added = [CommitOperationAdd(path, file.source()) for path, file in sorted(missing.files.items())]
+        gone = [CommitOperationDelete(path, is_folder=False) for path in missing.gone]
         self.sent, self.removed = len(missing.files), len(missing.gone)
         with hub_errors(self.target.repo):
+            # By a .gitignore in the repository the client would leave files out without a word.
+            self.api.preupload_lfs_files(
+                self.target.repo,
+                added,
+                repo_type=self.target.repo_type,
+                create_pr=self.target.create_pr,
+                free_memory=False,
+                gitignore_content=IGNORE_NOTHING,
+            )
             info = self.api.create_commit(
                 self.target.repo,
-                [*operations],
+                [*added, *gone],
                 commit_message=self.publication.message,
                 commit_description=self.publication.description,
                 repo_type=self.target.repo_type,
@@ -290,6 +307,17 @@ class _Walk:
         if CARD in changes.files and self.reader.read(after, [CARD])[CARD] != changes.files[CARD].bytes():
             raise DigestMismatch(f"{self.target.repo}@{after.commit}: {CARD} is not what was sent")
 
+    def _check_still_private(self, before: Head, after: Head) -> None:
+        """Stop with what to do where somebody let everyone read the repository in between, and this is not for them."""
+        try:
+            self.publication.check(after.private)
+        except BadInput as error:
+            if not before.private:
+                raise
+            raise BadInput(
+                f"{self.target.repo}: was made public while this was sent: make it private again at once ({error})"
+            ) from None
+
     def _done(self, head: Head) -> Published:
         page = f"{_page(self.api, self.target)}/tree/{self.target.tag or head.commit}"
         return Published(
@@ -300,6 +328,7 @@ class _Walk:
             created=self.created,
             private=head.private,
             url=self.url or page,
+            proposed=self.url is not None,
             tag=self.target.tag,
         )
 

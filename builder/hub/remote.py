@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from huggingface_hub import HfApi, errors
+from huggingface_hub import HfApi, constants, errors
 from huggingface_hub.hf_api import RepoFile
 
 from builder.errors import BadInput
@@ -59,14 +59,19 @@ def git_blob_id(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
-def read_head(api: HfApi, repo: str, *, revision: str | None = None, repo_type: str = DATASET) -> Head:
+def read_head(
+    api: HfApi, repo: str, *, revision: str | None = None, repo_type: str = DATASET, what: str | None = None
+) -> Head:
     """Return what a repository holds at a revision (its main branch without one), resolved to a commit first.
+
+    Args:
+        what: what an error calls it; its id and revision without.
 
     Raises:
         BadInput: there is no such repository or revision, or the token may not see it.
         Busy: the Hub gave no answer.
     """
-    with hub_errors(f"{repo}@{revision}" if revision else repo):
+    with hub_errors(what or (f"{repo}@{revision}" if revision else repo)):
         try:
             info = api.repo_info(repo, revision=revision, repo_type=repo_type, timeout=TIMEOUT_S)
         except errors.RevisionNotFoundError as error:
@@ -111,6 +116,8 @@ class Reader:
         return {path: self._known[head.files[path].blob_id] for path in wanted}
 
     def _fetch(self, head: Head, path: str) -> bytes:
+        if (content := self._held(head, path)) is not None:
+            return content
         for again in (False, True):  # what the cache holds may be broken itself: then only a new download helps
             with hub_errors(f"{head.repo}: {path}"):
                 local = self.api.hf_hub_download(
@@ -125,3 +132,15 @@ class Reader:
             if head.files[path].holds(content):
                 return content
         raise Busy(f"{path} came with other bytes than the Hub says it has")
+
+    def _held(self, head: Head, path: str) -> bytes | None:
+        """Return a content that the client's cache has from some commit: asking for it at this one takes a request."""
+        remote = head.files[path]
+        folder = self.cache or Path(constants.HF_HUB_CACHE)
+        name = f"{head.repo_type}s--{head.repo.replace('/', '--')}"  # as the client names it
+        held = folder / name / "blobs" / (remote.sha256 or remote.blob_id)
+        try:
+            content = held.read_bytes()
+        except OSError:
+            return None
+        return content if remote.holds(content) else None

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from builder.dataset.verify import folder_kind
 from builder.errors import BadInput, DigestMismatch
+from eval.hub.index import pick_run
 from eval.numbers.notices import BUILTIN
 from eval.results.card import RUNS, run_folders
 from eval.results.stored import read_identity, read_summary, read_tables
@@ -21,6 +22,10 @@ from eval.results.verify import verify_run
 
 ALL: Final = "all"
 """The task of the overall score, as the mirror's config of all panels is called."""
+MACRO_MEAN: Final = "macro_mean"
+"""The overall score's metric; a panel's is its grading method."""
+SOURCE_NAME: Final = "bedside-bench results"
+"""What the place of a published run is called wherever a format has a name for its source."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +114,9 @@ def _find(folder: Path, run_id: str | None) -> Path:
     there = {run.name: run for run in run_folders(folder)}
     if run_id is None and len(there) == 1:
         return next(iter(there.values()))
-    if run_id not in there:
-        asked = f"the run {run_id}" if run_id else "one run"
-        found = ", ".join(there) or "none"
-        raise BadInput(f"{folder}: expected {asked}, found {found}; choose with --run")
-    return there[run_id]
+    if run_id is None:
+        raise BadInput(f"{folder}: expected one run, found {', '.join(there) or 'none'}; choose with --run")
+    return there[pick_run(str(folder), list(there), run_id)]
 
 
 def _check_fit(run: ChosenRun) -> None:
@@ -132,6 +135,13 @@ def _check_fit(run: ChosenRun) -> None:
         raise BadInput(f"{where}: expected a finished run, found {cases}; repeat `run`, then `results`")
     if not run.numbers:
         raise BadInput(f"{where}: expected a score, found none: no case was graded")
+
+
+def metric_of(run: ChosenRun, number: Number) -> str:
+    """Return what a number measures: the mean of panel means, or the panel's grading method."""
+    if number.task == ALL:
+        return MACRO_MEAN
+    return next(str(case["grading_method"]) for case in run.scores if case["benchmark"] == number.task)
 
 
 def data_repo(run: ChosenRun) -> str:

@@ -39,7 +39,12 @@ def _parse_place(value: str | None) -> HubPlace | None:
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder, or a results folder.")]
 RunOption = Annotated[
-    str | None, typer.Option("--run", metavar="RUN_ID", help="Which run of a results folder that holds several.")
+    str | None,
+    typer.Option(
+        "--run",
+        metavar="RUN_ID",
+        help="Which run of a results folder: its name, how that begins, or the 8 hex digits at its end.",
+    ),
 ]
 ResultsRepoOption = Annotated[
     str | None,
@@ -81,7 +86,7 @@ def eval_results(
         url = publish_file(file.path, file.content, repo=model_repo, create_pr=create_pr)
     print(f"{'proposed' if create_pr else 'published'}: {url}")
     print(f"file      {file.path}")
-    print(f"numbers   {len(chosen.numbers)}")
+    print(f"numbers   {len(chosen.numbers)}, of answers by {chosen.row['answer_model']}")
 
 
 def _source_url(chosen: ChosenRun, results_repo: str | None) -> str | None:

@@ -6,19 +6,17 @@ In: a run on a Hub dataset, and where its results are published. Out: the file. 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import yaml
 
 from builder.errors import BadInput
-from eval.exports.chosen import ChosenRun, Number, data_repo
+from eval.exports.chosen import SOURCE_NAME, ChosenRun, Number, data_repo
 from eval.exports.files import ExportFile
 from eval.exports.notes import notes
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
-
-SOURCE_NAME: Final = "bedside-bench results"
 
 
 def eval_results_file(run: ChosenRun, *, source_url: str | None) -> ExportFile:

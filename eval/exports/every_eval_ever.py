@@ -16,10 +16,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from bedside_bench import PANELS_BY_ID, canonical_json
-from eval.exports.chosen import ALL, ChosenRun, Number
+from eval.exports.chosen import ALL, SOURCE_NAME, ChosenRun, Number, metric_of
 from eval.exports.every_eval_ever_cases import case_object
 from eval.exports.files import ExportFile
-from eval.exports.model_index import metric_of
 from eval.exports.notes import notes
 from eval.numbers.defaults import ALPHA
 
@@ -100,7 +99,7 @@ def _folder(run: ChosenRun, model: Mapping[str, Any]) -> str:
 
 
 def _folder_name(text: str) -> str:
-    safe = _UNSAFE.sub("_", text.replace("/", "_")).rstrip(". ") or UNKNOWN
+    safe = _UNSAFE.sub("_", text.replace("/", "_"))[:100].rstrip(". ") or UNKNOWN
     return f"_{safe}" if _RESERVED.fullmatch(safe) else safe
 
 
@@ -113,7 +112,7 @@ def _model_info(model: str, developer: str | None) -> dict[str, Any]:
 def _source(run: ChosenRun, organization: str, url: str | None) -> dict[str, Any]:
     names = ("run_id", "run_sha256", "identity_sha256", "dataset_sha256", "content_sha256")
     return {
-        "source_name": "bedside-bench results",
+        "source_name": SOURCE_NAME,
         "source_type": "evaluation_run",
         "source_organization_name": organization,
         "evaluator_relationship": "other",

@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from builder.errors import BadInput
+
 
 @dataclass(frozen=True, slots=True)
 class ExportFile:
@@ -20,7 +22,13 @@ class ExportFile:
 
 
 def write_below(out: Path, files: Iterable[ExportFile]) -> list[Path]:
-    """Write files below a folder, in the order given, and return where they are; older ones are replaced."""
+    """Write files below a folder, in the order given, and return where they are; older ones are replaced.
+
+    Raises:
+        BadInput: `out` is a file.
+    """
+    if out.exists() and not out.is_dir():
+        raise BadInput(f"{out}: expected a folder or nothing, found a file; name another place")
     return [_write(out / file.path, file.content) for file in files]
 
 

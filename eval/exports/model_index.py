@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from eval.exports.chosen import ALL, ChosenRun, Number, data_repo
-from eval.exports.eval_results import SOURCE_NAME
+from eval.exports.chosen import SOURCE_NAME, ChosenRun, Number, data_repo, metric_of
 from eval.exports.files import ExportFile
 from eval.exports.notes import notes
 
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
 
 TASK: Final = "question-answering"
 TASK_NAME: Final = "Rubric-graded clinical question answering"
-MACRO_MEAN: Final = "macro_mean"
-"""The overall score's metric; a panel's is its grading method."""
 
 
 def model_index_file(run: ChosenRun, *, source_url: str | None = None, model_name: str | None = None) -> ExportFile:
@@ -57,13 +54,6 @@ def _result(run: ChosenRun, number: Number, *, repo: str, source_url: str | None
         source_name=SOURCE_NAME if source_url else None,
         source_url=source_url,
     )
-
-
-def metric_of(run: ChosenRun, number: Number) -> str:
-    """Return what a number measures: the mean of panel means, or the panel's grading method."""
-    if number.task == ALL:
-        return MACRO_MEAN
-    return next(str(case["grading_method"]) for case in run.scores if case["benchmark"] == number.task)
 
 
 def _facts(run: ChosenRun, number: Number) -> dict[str, Any]:

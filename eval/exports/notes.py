@@ -66,4 +66,4 @@ def scope(run: ChosenRun, number: Number) -> Iterator[str]:
     sizes = sorted(set(panels.values())) if number.task == ALL else [panels[number.task]]
     if official and sizes != [OFFICIAL_CASES_PER_PANEL]:
         n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
-        yield f"{n} cases a panel (official: {OFFICIAL_CASES_PER_PANEL}), {NOT_COMPARABLE}"
+        yield f"{n} case{'' if n == '1' else 's'} a panel (official: {OFFICIAL_CASES_PER_PANEL}), {NOT_COMPARABLE}"

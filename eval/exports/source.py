@@ -14,7 +14,7 @@ from builder.hub.client import patiently
 from builder.hub.place import HubPlace
 from builder.hub.remote import read_head
 from eval.exports.chosen import ChosenRun
-from eval.results.card import RUNS
+from eval.hub.index import run_path
 
 
 def results_source(api: HfApi, place: HubPlace, *, run: ChosenRun) -> str:
@@ -23,10 +23,11 @@ def results_source(api: HfApi, place: HubPlace, *, run: ChosenRun) -> str:
     Raises:
         BadInput: the Hub cannot be read, or the dataset does not hold this very run at that commit.
     """
-    path = f"{RUNS}/{run.run_id}/{DIGESTS_NAME}"
+    folder = run_path(run.run_id)
+    path = f"{folder}{DIGESTS_NAME}"
     head = patiently(str(place), lambda: read_head(api, place.repo, revision=place.revision))
     if path not in head.files:
         raise BadInput(f"{place}: expected {path}, found none; publish the run there first")
     if not head.files[path].holds((run.folder / DIGESTS_NAME).read_bytes()):
         raise BadInput(f"{place}: {path} is not that of {run.folder}; fetch the published run, and use that")
-    return f"{api.endpoint}/datasets/{place.repo}/tree/{head.commit}/{RUNS}/{run.run_id}"
+    return f"{api.endpoint}/datasets/{place.repo}/tree/{head.commit}/{folder.removesuffix('/')}"

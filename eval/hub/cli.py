@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,10 +24,11 @@ from eval.results.cli import in_80_columns, print_verified
 
 if TYPE_CHECKING:
     from builder.dataset.digests import Verified
-    from builder.hub.publication import Preview, Publication, Published, Target
+    from builder.hub.mirrors import MirrorPublication
+    from builder.hub.publication import Preview, Published, Target
+    from eval.hub.publish import ResultsPublication
 
-_TAG = re.compile(r"\w[\w./-]{0,99}", re.ASCII)
-
+_TAG = re.compile(r"(?=.{1,100}\Z)\w[\w.-]*(?:/\w[\w.-]*)*", re.ASCII)
 
 RepoArgument = Annotated[
     str, typer.Argument(metavar="REPO_ID", callback=known_repo_id, help="The Hub dataset: namespace/name.")
@@ -35,9 +37,14 @@ RepoArgument = Annotated[
 
 def _tag_name(tag: str | None) -> str | None:
     """Return a tag's name, or stop with exit code 2 at one that git refuses, before anything is sent."""
-    if tag is not None and (not _TAG.fullmatch(tag) or ".." in tag or tag.endswith((".", ".lock")) or tag == "main"):
+    if tag is not None and not _is_tag(tag):
         raise typer.BadParameter(f"expected a tag such as v1.0.0 (letters, digits, . _ - /), found {tag!r}")
     return tag
+
+
+def _is_tag(tag: str) -> bool:
+    ended = tag.endswith(".") or any(part.endswith(".lock") for part in tag.split("/"))
+    return bool(_TAG.fullmatch(tag)) and ".." not in tag and not ended and tag != "main"
 
 
 def publish(
@@ -46,7 +53,7 @@ def publish(
     private: Annotated[
         bool | None,
         typer.Option(
-            "--private/--public", help="Who may read a repository that is made now [private]; of an old one: expected."
+            "--private/--public", help="Who may read a repository that is made now [private]; an old one must be so."
         ),
     ] = None,
     tag: Annotated[
@@ -77,15 +84,17 @@ def publish(
         raise typer.BadParameter("--tag names a commit on the main branch: leave it out with --create-pr")
     if message is not None and not message.strip():
         raise typer.BadParameter("--message is empty: give a line, or leave it out")
+    warnings.filterwarnings("ignore", module="huggingface_hub")  # the Hub's hints on a card's YAML
     with one_line_errors(), progress() as on_progress:
         from eval.results.anywhere import verify_folder
 
+        _check_publishable(folder)
         verified = verify_folder(folder, on_progress=on_progress)
     if verified.findings:
         print_verified(folder, verified)
         print(f"error: nothing was published: {folder} does not verify (above)", file=sys.stderr)
         raise typer.Exit(1)
-    with one_line_errors(), _status() as on_step:
+    with one_line_errors():
         from builder.hub.client import make_api
         from builder.hub.publication import Target
         from builder.hub.publish import preview
@@ -94,26 +103,55 @@ def publish(
         publication = _publication(folder, verified, message=message, texts_license=texts_license)
         target, api = Target(repo, private=private, tag=tag, create_pr=create_pr), make_api()
         if dry_run or (private is False and not yes):
-            seen = preview(api, publication, target)
-        if not dry_run:
+            with status("reading the repository"):
+                seen = preview(api, publication, target)
+        if dry_run:
+            _print_preview(target, seen)
+        else:
             if private is False and not yes and seen.head is None:
                 _ask(repo)
-            published = publish_to(api, publication, target, on_step=on_step)
-    if dry_run:
-        _print_preview(target, seen)
-    else:
-        _print_published(published, publication)
-        if published.sent and verified.kind == "mirror":
-            _say_what_the_card_shows(folder, repo)
+            with status("publishing") as on_step:
+                published = publish_to(api, publication, target, on_step=on_step)
+            _print_published(published, publication)
+    if dry_run or published.sent:
+        _warn(folder, repo, publication)
 
 
-def _say_what_the_card_shows(mirror: Path, repo: str) -> None:
-    """Say how the card would come to show how to load this repository, if it does not."""
-    if f'load_dataset("{repo}"' not in (mirror / "README.md").read_text("utf-8"):
-        print(f"note: the card does not name {repo}; a mirror built with --repo-id {repo} does", file=sys.stderr)
+def _check_publishable(folder: Path) -> None:
+    """Stop with what to do at a folder that no build and no run wrote.
+
+    Raises:
+        BadInput: it is a source tree, a folder of journals, or another.
+    """
+    if not folder.is_dir():
+        raise BadInput(
+            f"{folder}: expected a folder that build or results wrote, found {'a file' if folder.exists() else 'none'}"
+        )
+    if (folder / "digests.json").exists() or any((folder / "runs").glob("*/digests.json")):
+        return
+    if (folder / "registry.json").exists():
+        raise BadInput(
+            f"{folder}: expected a mirror or results, found a source tree; build it: bedside-bench build {folder}"
+        )
+    raise BadInput(f"{folder}: expected a mirror or results, found another folder; publish what build or results wrote")
 
 
-def _publication(folder: Path, verified: Verified, *, message: str | None, texts_license: str | None) -> Publication:
+def _warn(folder: Path, repo: str, publication: MirrorPublication | ResultsPublication) -> None:
+    """Say what a publisher may want to do better: a card that names no repository, a run with ungraded cases."""
+    from builder.hub.mirrors import MirrorPublication
+
+    if isinstance(publication, MirrorPublication):
+        if f'load_dataset("{repo}"' not in (folder / "README.md").read_text("utf-8"):
+            print(f"note: the card does not name {repo}; a mirror built with --repo-id {repo} does", file=sys.stderr)
+        return
+    for run in publication.runs:
+        if (graded := run.row["n_graded"]) < (expected := run.row["n_expected"]):
+            print(f"warning: {run.run_id}: {graded} of {expected} cases graded: an incomplete run", file=sys.stderr)
+
+
+def _publication(
+    folder: Path, verified: Verified, *, message: str | None, texts_license: str | None
+) -> MirrorPublication | ResultsPublication:
     """Return what is to be published."""
     if verified.kind == "mirror":
         from builder.hub.mirrors import mirror_publication
@@ -132,20 +170,20 @@ def _ask(repo: str) -> None:
     """
     if not sys.stdin.isatty():
         raise BadInput(f"{repo}: would become a public repository; nobody is here to confirm it: give --yes")
-    if not typer.confirm(f"Create the PUBLIC repository {repo}, which everyone can read?"):
+    if not typer.confirm(f"{repo} does not exist. Create it as a PUBLIC repository, which everyone can read?"):
         raise BadInput(f"{repo}: not created")
 
 
 @contextmanager
-def _status() -> Iterator[Callable[[str], None]]:
-    """Give a callback that shows the step of a publication; nothing is shown where stderr is not a terminal."""
+def status(first: str) -> Iterator[Callable[[str], None]]:
+    """Show what is done on the Hub, and give a callback for the next step; nothing where stderr is no terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("publish") as status:
-        yield lambda step: status.update(step)
+    with Console(stderr=True).status(first) as shown:
+        yield lambda step: shown.update(step)
 
 
 def _print_preview(target: Target, seen: Preview) -> None:
@@ -160,19 +198,24 @@ def _print_preview(target: Target, seen: Preview) -> None:
         print("  nothing: it is there already")
     if target.tag:
         print(f"would tag      {target.tag}")
+    if target.create_pr and not seen.missing.none:
+        print("as             a pull request")
     print("dry run: nothing was changed")
 
 
-def _print_published(published: Published, publication: Publication) -> None:
+def _print_published(published: Published, publication: MirrorPublication | ResultsPublication) -> None:
     kind = f"{'private' if published.private else 'public'}{', created' if published.created else ''}"
     changed = published.sent or published.removed
-    print(f"{'published' if changed else 'already there, unchanged'}: {published.repo} ({kind})")
+    if published.proposed:
+        print(f"{'proposed' if changed else 'already proposed'}: {published.repo} ({kind}), there once it is merged")
+    else:
+        print(f"{'published' if changed else 'already there, unchanged'}: {published.repo} ({kind})")
     print(f"files          {published.sent} sent, {published.removed} removed; read back and compared")
     print(f"commit         {published.commit}")
     if published.tag:
         print(f"tag            {published.tag}")
-    for line in publication.description.splitlines():
-        print(line)
+    for name, digest in publication.digests_by_name.items():
+        print(f"{name:<14} {digest}" if len(name) < 15 else f"{name}\n{'':<14} {digest}")
     print(published.url)
 
 
@@ -207,11 +250,11 @@ def _index(place: Path | HubPlace) -> Sequence[Mapping[str, Any]]:
     api = make_api()
 
     def read() -> list[Mapping[str, Any]]:
-        head = read_head(api, place.repo, revision=place.revision)
+        head = read_head(api, place.repo, revision=place.revision, what=place.words)
         check_has_runs(head)
         return [run.row for run in read_index(head, Reader(api))]
 
-    return patiently(str(place), read)
+    return patiently(place.words, read)
 
 
 def print_runs(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -238,16 +281,16 @@ def fetch(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The results folder; runs add up in it.")],
 ) -> None:
     """Bring one run down from the Hub and verify it: every file, and every number from the decisions."""
-    with one_line_errors(), _status() as on_step:
+    with one_line_errors():
         from builder.hub.client import make_api, patiently
         from eval.hub.fetch import fetch_run
 
         place = find_place(where)
         if isinstance(place, Path):
             raise BadInput(f"{where}: expected a Hub dataset, found a folder; write hf://datasets/{where} for the Hub")
-        on_step("fetching")
         api = make_api()
-        fetched = patiently(str(place), lambda: fetch_run(api, place, run_id, out=out))
+        with status("fetching"):
+            fetched = patiently(str(place), lambda: fetch_run(api, place, run_id, out=out))
     print(f"{'fetched' if fetched.added.added else 'already there, unchanged'}: {fetched.added.path}")
     print(f"commit         {fetched.commit}")
     print(f"folder digest  {fetched.added.folder_digest}")

@@ -17,7 +17,7 @@ from builder.hub.check import check_folder
 from builder.hub.place import HubPlace
 from builder.hub.remote import Reader, read_head
 from builder.hub.snapshot import fetch_snapshot
-from eval.hub.index import at, check_has_runs, pick_run, run_ids
+from eval.hub.index import check_has_runs, pick_run, run_ids, run_path
 from eval.results.folder import Added, add_run
 
 
@@ -40,14 +40,14 @@ def fetch_run(api: HfApi, place: HubPlace, wanted: str, *, out: Path, cache: Pat
         BadInput: there is no such run, `out` is no place for it, or the Hub gives no answer.
         DigestMismatch: the run is not what its digests say; nothing was added.
     """
-    head = read_head(api, place.repo, revision=place.revision)
+    head = read_head(api, place.repo, revision=place.revision, what=place.words)
     check_has_runs(head)
     run_id = pick_run(place.repo, run_ids(head), wanted)
-    if findings := check_folder(head, Reader(api, cache), at=at(run_id)).findings:
+    if findings := check_folder(head, Reader(api, cache), at=run_path(run_id)).findings:
         raise DigestMismatch(f"{place}: {findings[0].line()}; nothing was fetched")
     pinned = HubPlace(place.repo, head.commit)
-    snapshot = fetch_snapshot(api, pinned, patterns=[f"{at(run_id)}*"], cache=cache)
+    snapshot = fetch_snapshot(api, pinned, patterns=[f"{run_path(run_id)}*"], cache=cache)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / run_id
-        shutil.copytree(snapshot.path / at(run_id), copy)  # the cache is made of links: the copy holds the files
+        shutil.copytree(snapshot.path / run_path(run_id), copy)  # the cache is made of links: the copy holds the files
         return Fetched(run_id, head.commit, add_run(copy, out))

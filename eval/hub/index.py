@@ -17,7 +17,7 @@ from builder.errors import BadInput
 from builder.hub.check import FolderOnHub, check_folder
 from builder.hub.remote import Head, Reader
 from builder.tree.licence import LEGAL_PREFIXES
-from eval.results.card import END, INDEX, RUNS, listed_runs, run_row_of
+from eval.results.card import END, INDEX, RUNS, license_of, listed_runs, results_card_text, run_row_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def check_has_runs(head: Head) -> None:
         raise BadInput(f"{head.repo}: expected a results dataset ({RUNS}/<run_id>/), found {found}")
 
 
-def at(run_id: str) -> str:
+def run_path(run_id: str) -> str:
     """Return where a run's files are: `runs/<run_id>/`."""
     return f"{RUNS}/{run_id}/"
 
@@ -60,18 +60,18 @@ def read_index(head: Head, reader: Reader, *, only: Iterable[str] | None = None)
         BadInput: a run's digests or row cannot be read, or belong to another run.
     """
     names = run_ids(head) if only is None else sorted(only)
-    paths = [f"{at(name)}{file}" for name in names for file in (DIGESTS_NAME, INDEX)]
+    paths = [f"{run_path(name)}{file}" for name in names for file in (DIGESTS_NAME, INDEX)]
     contents = reader.read(head, paths)
     return [_remote_run(head.repo, name, contents) for name in names]
 
 
 def _remote_run(repo: str, name: str, contents: Mapping[str, bytes]) -> RemoteRun:
-    where = f"{repo}: {at(name)}"
-    digests = parse_digests(contents[f"{at(name)}{DIGESTS_NAME}"], where=f"{where}{DIGESTS_NAME}")
-    row = run_row_of(pa.BufferReader(contents[f"{at(name)}{INDEX}"]), where=f"{where}{INDEX}")
+    where = f"{repo}: {run_path(name)}"
+    digests = parse_digests(contents[f"{run_path(name)}{DIGESTS_NAME}"], where=f"{where}{DIGESTS_NAME}")
+    row = run_row_of(pa.BufferReader(contents[f"{run_path(name)}{INDEX}"]), where=f"{where}{INDEX}")
     for what, found in (("digests.json", digests.get("run_id")), (INDEX, row["run_id"])):
         if found != name:
-            raise BadInput(f"{where}{what}: expected run_id {name}, found {found}; remove that run or put it right")
+            raise BadInput(f"{where}{what}: expected run_id {name}, found {found!r}; remove that run or put it right")
     return RemoteRun(name, digests, row)
 
 
@@ -97,22 +97,22 @@ def check_results(head: Head, reader: Reader, *, expect: str | None = None) -> V
         expect: a folder digest (64 hex digits) that one of the runs must have.
     """
     names = run_ids(head)
-    runs = {name: check_folder(head, reader, at=at(name)) for name in names}
+    runs = {name: check_folder(head, reader, at=run_path(name)) for name in names}
     findings = [finding for name, found in runs.items() for finding in (*found.findings, *_misnamed(name, found))]
     findings += _strays(head)
-    findings += _card(head, reader, names)
+    findings += _card(head, reader, names, licenses={license_of(run.digests) for run in runs.values() if run.digests})
     if not names:
         findings.append(Finding(RUNS, "runs", "at least one run", "none"))
     if expect is not None and expect.strip().lower() not in {found.folder_digest for found in runs.values()}:
         findings.append(Finding(RUNS, "folder digest", f"one run with {expect.strip().lower()}", "none"))
-    facts = {at(name).rstrip("/"): found.folder_digest or "none" for name, found in runs.items()}
+    facts = {run_path(name).rstrip("/"): found.folder_digest or "none" for name, found in runs.items()}
     return Verified(tuple(findings), None, "run", facts={"runs": str(len(names)), **facts})
 
 
 def _misnamed(name: str, found: FolderOnHub) -> list[Finding]:
     expected = {"kind": "run", "run_id": name}
     return [
-        Finding(f"{at(name)}{DIGESTS_NAME}", what, value, str(found.digests.get(what)))
+        Finding(f"{run_path(name)}{DIGESTS_NAME}", what, value, str(found.digests.get(what)))
         for what, value in expected.items()
         if found.digests and found.digests.get(what) != value
     ]
@@ -127,7 +127,7 @@ def _strays(head: Head) -> list[Finding]:
     ] + [Finding(path, "stray", "folders of runs only", "a file") for path in head.below(RUNS) if path.count("/") == 1]
 
 
-def _card(head: Head, reader: Reader, names: Sequence[str]) -> list[Finding]:
+def _card(head: Head, reader: Reader, names: Sequence[str], *, licenses: set[str]) -> list[Finding]:
     if CARD not in head.files:
         return [Finding(CARD, "missing", "the card of a results dataset", "none")]
     text = reader.read(head, [CARD])[CARD].decode(errors="replace")
@@ -136,4 +136,12 @@ def _card(head: Head, reader: Reader, names: Sequence[str]) -> list[Finding]:
     listed = listed_runs(text)
     if listed != list(names):
         return [Finding(CARD, "table of runs", ", ".join(names), ", ".join(listed) or "none")]
+    # It says which files are loaded, and is the same whatever the runs are.
+    expected = [_front(results_card_text((), license_id=license_id, old=None)) for license_id in licenses]
+    if licenses and expected != [_front(text)]:
+        return [Finding(CARD, "front matter", "that of the card of these runs", "another")]
     return []
+
+
+def _front(card: str) -> str:
+    return card.partition("\n---\n")[0]

@@ -7,11 +7,10 @@ at its own path, and the card made anew from the index of all runs. Nothing of a
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from builder.cards.card import UNKNOWN_LICENSE
 from builder.dataset.digests import DIGESTS_NAME, Verified, folder_digest, read_digests
 from builder.dataset.footers import CARD
 from builder.errors import BadInput, DigestMismatch
@@ -20,8 +19,8 @@ from builder.hub.guard import check_held_out, check_place, check_texts, is_fresh
 from builder.hub.publication import Changes, WantedFile, wanted_bytes
 from builder.hub.remote import Head, Reader
 from builder.tree.licence import LEGAL_PREFIXES
-from eval.hub.index import RemoteRun, at, read_index, run_ids
-from eval.results.card import END, INDEX, RUNS, canaries_of, results_card_text, run_folders, run_row_of, source_of
+from eval.hub.index import RemoteRun, read_index, run_ids, run_path
+from eval.results.card import END, INDEX, RUNS, canaries_of, license_of, results_card_text, run_folders, run_row_of
 
 RESULTS: Final = "a results dataset"
 
@@ -39,18 +38,18 @@ class LocalRun:
     @property
     def license(self) -> str:
         """The licence of the cases that were answered."""
-        return str(source_of(self.digests).get("license") or UNKNOWN_LICENSE)
+        return license_of(self.digests)
 
     def files(self) -> dict[str, WantedFile]:
         """Return the run's files by their paths in a repository."""
         files = {
-            f"{at(self.run_id)}{name}": WantedFile(
+            f"{run_path(self.run_id)}{name}": WantedFile(
                 self.folder / name, about["digest"].removeprefix("sha256:"), about["bytes"]
             )
             for name, about in self.digests["files"].items()
         }
         own = self.folder / DIGESTS_NAME
-        files[f"{at(self.run_id)}{DIGESTS_NAME}"] = WantedFile(own, self.folder_digest, own.stat().st_size)
+        files[f"{run_path(self.run_id)}{DIGESTS_NAME}"] = WantedFile(own, self.folder_digest, own.stat().st_size)
         return files
 
 
@@ -62,7 +61,12 @@ class ResultsPublication:
     message: str
     texts_license: str | None = None
     card: str | None = None
-    legal: Mapping[str, Path] | None = None
+    legal: Mapping[str, Path] = field(default_factory=dict)
+
+    @property
+    def digests_by_name(self) -> dict[str, str]:
+        """The folder digest of each run by its name, for people: 64 hex digits each."""
+        return {run.run_id: run.folder_digest for run in self.runs}
 
     @property
     def description(self) -> str:
@@ -92,24 +96,23 @@ class ResultsPublication:
         index = read_index(head, reader)
         text = self._card(head.repo, new, index, old=old)
         files = {path: file for run in new for path, file in run.files().items()}
-        for name, path in (self.legal or {}).items():
+        for name, path in self.legal.items():
             if name not in head.files:
                 files[name] = wanted_bytes(path.read_bytes())
-        return Changes({**files, CARD: wanted_bytes(text.encode())})
+        return Changes({**files, CARD: wanted_bytes(text.encode())}, anew=frozenset({CARD}))
 
     def _card(self, repo: str, new: Sequence[LocalRun], index: Sequence[RemoteRun], *, old: str | None) -> str:
-        stated = {run.license for run in new}
-        stated |= {str(source_of(run.digests).get("license") or UNKNOWN_LICENSE) for run in index}
+        digests = [*(run.digests for run in index), *(run.digests for run in new)]
+        stated = {license_of(one) for one in digests}
         if len(stated) > 1:
             raise BadInput(
                 f"{repo}: expected runs on data of one licence, found {', '.join(sorted(stated))}; "
                 "use a repository for each"
             )
-        rows = [*(run.row for run in index), *(run.row for run in new)]
         return results_card_text(
-            rows,
+            [*(run.row for run in index), *(run.row for run in new)],
             license_id=stated.pop(),
-            canaries=canaries_of([*(run.digests for run in index), *(run.digests for run in new)]),
+            canaries=canaries_of(digests),
             place=repo,
             old=old if old is not None else self.card,
         )
@@ -131,18 +134,15 @@ def results_publication(
     is_root = (folder / RUNS).is_dir()
     runs = [_local_run(run, known) for run in (run_folders(folder) if is_root else [folder])]
     names = runs[0].run_id if len(runs) == 1 else f"{len(runs)} runs"
+    publication = ResultsPublication(runs, message or f"Add {names}", texts_license)
+    if not is_root:
+        return publication
     card = folder / CARD
-    legal = {
-        path.name: path
-        for path in folder.iterdir()
-        if is_root and path.name.startswith(LEGAL_PREFIXES) and path.is_file()
-    }
-    return ResultsPublication(
-        runs=runs,
-        message=message or f"Add {names}",
-        texts_license=texts_license,
-        card=card.read_bytes().decode() if is_root and card.is_file() else None,
-        legal=legal,
+    legal = [path for path in folder.iterdir() if path.name.startswith(LEGAL_PREFIXES) and path.is_file()]
+    return replace(
+        publication,
+        card=card.read_bytes().decode() if card.is_file() else None,
+        legal={path.name: path for path in legal},
     )
 
 
@@ -169,8 +169,8 @@ def _check_same(run: LocalRun, head: Head, reader: Reader) -> None:
     Raises:
         BadInput: it is another, it was changed, or it keeps texts where this one does not.
     """
-    where = f"{head.repo}: {at(run.run_id)}"
-    found = check_folder(head, reader, at=at(run.run_id))
+    where = f"{head.repo}: {run_path(run.run_id)}"
+    found = check_folder(head, reader, at=run_path(run.run_id))
     if found.findings:
         raise BadInput(f"{where}: holds this run's path, but changed: {found.findings[0].line()}; put it right first")
     if found.digests.get("run_sha256") != run.digests["run_sha256"]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 FAST: Final = "the Hub's file digests against digests.json (fast); --full downloads and recomputes"
-FULL: Final = "every file downloaded, every number recomputed (full)"
+FULL: Final = "the Hub's file digests, and every number recomputed from the files themselves (full)"
+OFFLINE: Final = "every number recomputed from the local cache of this commit (full); the Hub was not asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,21 @@ def verify_place(
         return _with_data(place, verified, depth, make_api, what=str(place))
     if not (depth.full or depth.with_data):
         return _fast(make_api(), place, expect)
-    folder, pinned = _download(make_api(), place)
-    verified = verify_folder(folder, expect=expect, on_progress=on_progress)
-    verified = replace(verified, facts={"commit": pinned, "checked": FULL, **verified.facts})
+    folder, verified = _full(make_api(), place, expect, on_progress)
     return _with_data(folder, verified, depth, make_api, what=str(place))
+
+
+def _full(api: HfApi, place: HubPlace, expect: str | None, on_progress: Progress | None) -> tuple[Path, Verified]:
+    """Compare what the Hub states, then compute everything from the files; without the Hub, from the cache alone."""
+    from huggingface_hub import constants
+
+    known = None if constants.HF_HUB_OFFLINE else _fast(api, place, expect)
+    pinned = HubPlace(place.repo, known.facts["commit"], explicit=True) if known else place
+    folder, commit = _download(api, pinned)
+    verified = verify_folder(folder, expect=expect, on_progress=on_progress)
+    findings = dict.fromkeys([*(known.findings if known else ()), *verified.findings])
+    facts = {**verified.facts, "commit": commit, "checked": FULL if known else OFFLINE}
+    return folder, replace(verified, findings=tuple(findings), facts=facts)
 
 
 def verify_folder(folder: Path, *, expect: str | None = None, on_progress: Progress | None = None) -> Verified:
@@ -84,15 +96,15 @@ def _fast(api: HfApi, place: HubPlace, expect: str | None) -> Verified:
     from eval.hub.index import check_results, run_ids
 
     def look() -> tuple[Head, Verified]:
-        head = read_head(api, place.repo, revision=place.revision)
+        head = read_head(api, place.repo, revision=place.revision, what=place.words)
         if DIGESTS_NAME in head.files:
             return head, check_mirror(head, Reader(api), expect=expect)
         if run_ids(head):
             return head, check_results(head, Reader(api), expect=expect)
         raise BadInput(f"{place}: expected {DIGESTS_NAME} or runs/, found neither: no dataset that we made")
 
-    head, verified = patiently(str(place), look)
-    return replace(verified, facts={"commit": head.commit, "checked": FAST, **verified.facts})
+    head, verified = patiently(place.words, look)
+    return replace(verified, facts={**verified.facts, "commit": head.commit, "checked": FAST})
 
 
 def _download(api: HfApi, place: HubPlace) -> tuple[Path, str]:

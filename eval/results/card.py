@@ -15,15 +15,17 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bedside_bench import OFFICIAL_CASES_PER_PANEL
-from builder.cards.card import ANYWHERE, UNKNOWN_LICENSE, CardConfig, CardSplit, render_results_card
+from bedside_bench import OFFICIAL_CASES_PER_PANEL, __version__
+from builder.cards.card import ANYWHERE, MADE_BY, UNKNOWN_LICENSE, CardConfig, CardSplit, render_results_card
 from builder.cards.frontmatter import read_front_matter
+from builder.cards.results_tables import selection_words
 from builder.dataset.digests import HUB_FILES, HUB_FOLDERS
 from builder.dataset.folder import Finding, read_digests
 from builder.dataset.footers import CARD, check_card
 from builder.errors import BadInput
 from builder.hub.place import REPO_ID
 from builder.tree.licence import LEGAL_PREFIXES
+from eval.judging.protocol import PROTOCOL
 from eval.numbers.notices import BUILTIN, NOT_COMPARABLE, WIDER
 from eval.results.tables import RUN_SCHEMA, SCHEMAS
 
@@ -34,14 +36,20 @@ SPLIT: Final = "train"
 """The one split of every config: what a single split is called on the Hub."""
 CONFIGS: Final = {"runs": "run", "scores": "scores", "decisions": "decisions", "answers": "answers"}
 """Config -> table: `runs/*/<table>.parquet`."""
+OTHER_PROTOCOL: Final = f"non-standard protocol, not comparable with runs of {PROTOCOL}"
 END: Final = "<!-- the part above is generated anew with every run; what stands below this line is kept -->"
+
+MOST_BYTES: Final = 64 << 20
+"""Of a `run` table, unpacked: a small file of somebody else may unpack to more than a machine holds."""
 
 # The columns without which a run cannot stand in a card.
 _SHOWN: Final = (
     *("run_id", "protocol", "date", "judge_models", "panels", "with_texts"),
     *("n_expected", "n_graded", "n_failed", "semantics_sha256", "dataset_sha256"),
 )
+_MADE_BY: Final = re.compile(rf"^{MADE_BY} (\S+)\.$", re.MULTILINE)
 _LOADED: Final = re.compile(rf'load_dataset\("({REPO_ID.pattern})", "runs"', re.ASCII)
+_RUN_TABLE: Final = re.compile(r"^## The runs\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _RUN_LINE: Final = re.compile(r"^\| (\d{4}-\d\d-\d\d-\S+-[0-9a-f]{8}) \|", re.MULTILINE)
 
 
@@ -77,7 +85,8 @@ def results_card(folder: Path, *, old: str | None) -> str:
 
 def canaries_of(runs: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the canary statements of the data of runs, from their digests, each once, sorted."""
-    return sorted({str(text) for digests in runs for text in digests.get("canaries") or ()})
+    stated = [digests.get("canaries") for digests in runs]
+    return sorted({str(text) for texts in stated if isinstance(texts, list) for text in texts})
 
 
 def results_card_text(
@@ -106,7 +115,8 @@ def results_card_text(
         runs, configs, license_id=license_id, place=place, canaries=canaries, notices=_notices(runs)
     )
     below = old.partition(END)[2] if old else "\n"
-    return f"{text.rstrip()}\n\n{END}{below}"
+    # A run's words may hold that line too; it must stand once, or what is generated would be kept as what people wrote.
+    return f"{text.replace(END, f'&lt;{END[1:]}').rstrip()}\n\n{END}{below}"
 
 
 def _place_of(card: str) -> str:
@@ -126,6 +136,11 @@ def run_row_of(source: Path | pa.BufferReader, *, where: str) -> dict[str, Any]:
     try:
         # One row needs no threads; Arrow's may still be starting when a short command ends, which then aborts.
         with pq.ParquetFile(source) as file:
+            about = file.metadata
+            size = sum(about.row_group(number).total_byte_size for number in range(about.num_row_groups))
+            if about.num_rows != 1 or size > MOST_BYTES:
+                found = f"{about.num_rows} of {size:,} bytes"
+                raise BadInput(f"{where}: expected one row of at most {MOST_BYTES:,} bytes, found {found}")
             table = file.read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BadInput(f"{where}: expected one row, found: {str(error).splitlines()[0]}") from None
@@ -133,11 +148,15 @@ def run_row_of(source: Path | pa.BufferReader, *, where: str) -> dict[str, Any]:
         raise BadInput(f"{where}: expected one row with the columns of a run, found {table.num_rows} or other columns")
     row: dict[str, Any] = table.to_pylist()[0]
     empty = [name for name in _SHOWN if row[name] is None]
-    empty += [
-        f"panels[].{name}" for name in ("panel", "n", "n_expected") if any(p[name] is None for p in row["panels"] or ())
-    ]
+    empty += [f"{name}[]" for name in ("judge_models", "panels") if None in (row[name] or ())]
+    panels = [panel for panel in row["panels"] or () if panel is not None]
+    empty += [f"panels[].{name}" for name in ("panel", "n", "n_expected") if any(p[name] is None for p in panels)]
     if empty:
         raise BadInput(f"{where}: expected a value in {', '.join(empty)}, found null")
+    try:
+        selection_words(row)
+    except (ValueError, TypeError, RecursionError):
+        raise BadInput(f"{where}: identity_json: expected the identity of a run, found another value") from None
     return row
 
 
@@ -148,6 +167,7 @@ def _notices(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     if sizes and sizes != [OFFICIAL_CASES_PER_PANEL]:
         n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         shown += [f"n = {n} per panel (official: {OFFICIAL_CASES_PER_PANEL})", WIDER, NOT_COMPARABLE]
+    shown += [f"`{row['run_id'][-8:]}`: {OTHER_PROTOCOL}" for row in rows if row["protocol"] != PROTOCOL]
     with_texts = sum(row["with_texts"] for row in rows)
     if any(str(row["answer_model"]).startswith(BUILTIN) for row in rows):
         shown.append("runs whose answer model begins with builtin: are fixed answers, not models: floors and ceilings")
@@ -171,13 +191,18 @@ def shared_license(folder: Path, *more: str | None) -> str:
     Raises:
         BadInput: there are several.
     """
-    found = [source_of(read_digests(run)).get("license") for run in run_folders(folder)]
-    stated = sorted({str(license_id or UNKNOWN_LICENSE) for license_id in (*found, *more)})
+    found = [license_of(read_digests(run)) for run in run_folders(folder)]
+    stated = sorted({*found, *(license_id or UNKNOWN_LICENSE for license_id in more)})
     if len(stated) > 1:
         raise BadInput(
             f"{folder}: expected runs on data of one licence, found {', '.join(stated)}; use a folder for each"
         )
     return stated[0] if stated else UNKNOWN_LICENSE
+
+
+def license_of(digests: Mapping[str, Any]) -> str:
+    """Return the licence of the data that a run was made on, from its digests; `unknown` where none was stated."""
+    return str(source_of(digests).get("license") or UNKNOWN_LICENSE)
 
 
 def source_of(digests: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -212,14 +237,41 @@ def check_results_card(folder: Path) -> list[Finding]:
     listed = listed_runs(text)
     if listed != names:
         findings.append(Finding(CARD, "table of runs", ", ".join(names), ", ".join(listed) or "none"))
-    elif not findings and (differs := _first_difference(results_card(folder, old=text), text)):
+    elif not findings and (differs := _difference(folder, text)):
         findings.append(Finding(CARD, "generated part", *differs))
     return findings
 
 
+def is_of_this_version(card: str) -> bool:
+    """Whether a results card says that this version worded it; another's words are not compared, only its runs."""
+    found = _MADE_BY.search(card.partition(END)[0])
+    return found is None or found[1] == __version__
+
+
+def _difference(folder: Path, text: str) -> tuple[str, str] | None:
+    """Return where a card is not the one that the runs in a folder give, as (expected, found)."""
+    if not is_of_this_version(text):
+        return _other_scores(run_rows(folder), text)
+    try:
+        return _first_difference(results_card(folder, old=text), text)
+    except BadInput as error:
+        return "rows that a card can be made of", str(error)
+
+
+def _other_scores(rows: Iterable[Mapping[str, Any]], text: str) -> tuple[str, str] | None:
+    """Return the first overall score that the line of its run does not hold, as (expected, found)."""
+    lines = {line.split(" | ")[0].removeprefix("| "): line for line in text.split("\n") if _RUN_LINE.match(line)}
+    for row in rows:
+        expected = "none" if row["overall_mean"] is None else f"{row['overall_mean']:.3f}"
+        if expected not in (line := lines.get(row["run_id"], "")):
+            return f"{expected} in the line of {row['run_id']}", line
+    return None
+
+
 def listed_runs(text: str) -> list[str]:
     """Return the run_ids in the table of a card, sorted."""
-    return sorted(_RUN_LINE.findall(text.partition(END)[0]))
+    table = _RUN_TABLE.search(text.partition(END)[0])
+    return sorted(_RUN_LINE.findall(table[0])) if table else []
 
 
 def _first_difference(expected: str, found: str) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bedside_bench import PANEL_IDS, __version__, canonical_json
+from bedside_bench import __version__, canonical_json
 from builder.dataset.folder import (
     folder_digest,
     read_digests,
@@ -42,6 +43,7 @@ from eval.results.tables import (
     answer_rows,
     decision_rows,
     judge_models,
+    panel_order,
     rubric_sha256,
     run_id,
     run_row,
@@ -209,7 +211,7 @@ def _first_call_date(data: JournalData) -> str:
 def _digests(data: JournalData, row: Row, *, run_id: str, decisions: list[Row]) -> dict[str, Any]:
     """Return the members of a run's `digests.json` but `format` and `files` (formats.md 3)."""
     about = data.header.get("data") or {}
-    panels = [case.benchmark for case in data.cases]
+    panels = Counter(case.benchmark for case in data.cases)
     names = ("run_sha256", "identity_sha256", "semantics_sha256", "dataset_sha256", "content_sha256")
     return {
         "kind": "run",
@@ -219,10 +221,7 @@ def _digests(data: JournalData, row: Row, *, run_id: str, decisions: list[Row]) 
         "n_cases": len(data.cases),
         "n_items": sum(len(case.items) for case in data.cases),
         # Which cases a panel has is in the tables; what they say is not, so there is no digest of it here.
-        "panels": [
-            {"id": panel, "n": panels.count(panel), "sha256": None}
-            for panel in sorted(set(panels), key=lambda panel: (panel not in PANEL_IDS, panels.index(panel)))
-        ],
+        "panels": [{"id": panel, "n": panels[panel], "sha256": None} for panel in panel_order(panels)],
         "splits": about.get("splits") or {},
         "canaries": about.get("canaries") or [],
         "source": {

@@ -38,6 +38,8 @@ def structure_findings(tables: Tables, identity: Mapping[str, Any]) -> list[Find
     nulls = [finding for table in _NO_NULLS for finding in _nulls(table, tables[table])]
     if nulls:
         return nulls
+    if not tables["scores"]:
+        return [Finding("scores.parquet", "rows", "at least one", "0")]
     fewest = len(tables["scores"]) * len(identity["judges"]) * identity["repeats"]
     if len(tables["decisions"]) < fewest:
         n = str(len(tables["decisions"]))

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from bedside_bench import sha256_json
+from bedside_bench import PANEL_IDS, sha256_json
 from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead
 from eval.judging.grading import Replies
 from eval.judging.protocol import text_sha256
@@ -272,6 +272,11 @@ def _panel(panel: str, summary: Mapping[str, Any]) -> Row:
 
 def _float(value: float | None) -> float | None:
     return None if value is None else float(value)
+
+
+def panel_order(panels: Iterable[str]) -> list[str]:
+    """Return panels as they stand in the data, those of the registry first."""
+    return sorted(dict.fromkeys(panels), key=lambda panel: panel not in PANEL_IDS)
 
 
 def judge_models(identity: Mapping[str, Any]) -> list[str]:

@@ -11,6 +11,7 @@ import json
 import math
 import platform
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +28,7 @@ from eval.results.card import RUNS, check_results_card, run_folders, source_of, 
 from eval.results.recompute import Recomputed, recompute
 from eval.results.stored import UnreadableRunError, read_identity, read_summary, read_tables
 from eval.results.structure import Tables, row_name, structure_findings
-from eval.results.tables import KEYS, SCHEMAS, Row, run_id
+from eval.results.tables import KEYS, SCHEMAS, Row, panel_order, run_id
 
 RELATIVE: Final = 1e-12
 """Relative difference allowed between numbers of two numpy versions or machines."""
@@ -246,6 +247,29 @@ def _differences(
 _ABSENT: Final = "no such member"
 
 
+_MEMBERS: Final = frozenset(
+    {"format", "kind", "run_id", "run_sha256", "identity_sha256", "semantics_sha256", "dataset_sha256"}
+    | {"content_sha256", "rubric_sha256", "n_cases", "n_items", "panels", "splits", "canaries", "source", "made_by"}
+    | {"files"}
+)
+
+
+def _check_members(digests: Mapping[str, Any], tables: Tables) -> Iterator[Finding]:
+    """Compare the form of a run's `digests.json`, and its panels, with what they must be."""
+    if set(digests) != _MEMBERS:
+        yield Finding("digests.json", "members", ", ".join(sorted(_MEMBERS)), ", ".join(sorted(digests)))
+    counts = Counter(case["benchmark"] for case in tables["scores"])
+    panels = [{"id": panel, "n": counts[panel], "sha256": None} for panel in panel_order(counts)]
+    if digests.get("panels") != panels:
+        yield Finding("digests.json", "panels", shown_value(panels), shown_value(digests.get("panels")))
+    kind, repo = source_of(digests).get("kind"), source_of(digests).get("repo")
+    if kind != (expected := "hub" if repo else "tree"):
+        yield Finding("digests.json", "source.kind", expected, shown_value(kind))
+    made_by = digests.get("made_by")
+    if not isinstance(made_by, dict) or set(made_by) != {"bedside-bench", "pyarrow"}:
+        yield Finding("digests.json", "made_by", "an object of bedside-bench, pyarrow", shown_value(made_by))
+
+
 def _check_digests(true: Recomputed, digests: Mapping[str, Any], *, tables: Tables) -> Iterator[Finding]:
     """Compare what `digests.json` says of the run with its tables."""
     row = tables["run"][0]
@@ -263,6 +287,7 @@ def _check_digests(true: Recomputed, digests: Mapping[str, Any], *, tables: Tabl
         value, found = row[f"data_{name}"], source_of(digests).get(name)
         if found != value:
             yield Finding("digests.json", f"source.{name}", shown_value(value), shown_value(found))
+    yield from _check_members(digests, tables)
     canaries = digests.get("canaries")
     if not isinstance(canaries, list) or not all(isinstance(text, str) for text in canaries):
         yield Finding("digests.json", "canaries", "a list of strings", shown_value(canaries))
