@@ -29,8 +29,6 @@ from tests.publishing import (
     state,
 )
 
-AT_ONCE = 20
-
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[ResultsPublication]:
@@ -53,21 +51,22 @@ def publish_at_once(hub: LocalHub, publications: list[ResultsPublication], work:
         return list(executor.map(publish_one, range(len(publications))))
 
 
-def test_twenty_publishers_at_once(hub: LocalHub, tmp_path: Path) -> None:
-    """Twenty runs at the same moment to a repository that nobody made yet: twenty commits, no error, all listed."""
-    publications = [numbered_run(tmp_path, number) for number in range(AT_ONCE)]
+@pytest.mark.parametrize("n", [5, pytest.param(20, marks=pytest.mark.slow)])
+def test_many_publishers_at_once(hub: LocalHub, tmp_path: Path, n: int) -> None:
+    """As many runs at the same moment to a repository that nobody made yet: a commit each, no error, all listed."""
+    publications = [numbered_run(tmp_path, number) for number in range(n)]
     names = sorted(only(run).run_id for run in publications)
 
     published = publish_at_once(hub, publications, tmp_path / "caches")
 
     found = state(hub, RESULTS)
     assert found is not None
-    assert AT_ONCE == len(set(names))
+    assert n == len(set(names))
     assert {f"Add {name}" for name in names} | {"initial commit"} == set(found.titles)
-    assert AT_ONCE + 1 == found.commits == len(found.titles)
+    assert n + 1 == found.commits == len(found.titles)
     assert names == listed_runs(card(hub))
     assert [] == findings(hub, tmp_path / "check")
-    assert AT_ONCE == len({one.commit for one in published})
+    assert n == len({one.commit for one in published})
 
 
 def numbered_run(folder: Path, number: int) -> ResultsPublication:

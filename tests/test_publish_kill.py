@@ -149,6 +149,7 @@ def killed(built: Path, jobs: list[tuple[int, str]], work: Path) -> dict[tuple[i
         return dict(zip(jobs, executor.map(job, range(len(jobs))), strict=True))
 
 
+@pytest.mark.slow
 def test_killed_where_it_matters(built: Path, right: State, tmp_path: Path) -> None:
     """Killed while it commits or tags, whether that was still done or not: the next try ends right."""
     jobs = [(number, then) for number in (COMMIT, TAG) for then in WHILE_ASLEEP]

@@ -9,10 +9,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
 from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANELS_BY_ID, PUBLIC_SPLIT, Case, __version__
 from builder.cards.frontmatter import CardConfig, CardSplit, front_matter, read_front_matter, yaml_features
@@ -235,8 +236,7 @@ def render_results_card(
         "task_categories": ["question-answering", "text-generation"],
         "tags": ["medical", "clinical", "evaluation", "rubric", "llm-as-a-judge", "results"],
     }
-    template = (files("builder.cards") / "results_card.md").read_bytes().decode()
-    body = template_environment().from_string(template).render(
+    body = _results_template().render(
         title=title,
         runs=runs,
         place=place,
@@ -250,6 +250,12 @@ def render_results_card(
         made_by=f"{MADE_BY} {__version__}.",
     )  # fmt: skip
     return front_matter(about, configs) + "\n" + body
+
+
+@cache
+def _results_template() -> Template:
+    """Return the card's template: made once, as a card is made anew for every state of a repository that is met."""
+    return template_environment().from_string((files("builder.cards") / "results_card.md").read_bytes().decode())
 
 
 def registry_languages(stated: object) -> list[str]:

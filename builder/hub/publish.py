@@ -28,7 +28,7 @@ MOST_CONFLICTS: Final = 200
 LONGEST_PAUSE_S: Final = 20.0
 LONGEST_ASKED_S: Final = 300.0
 """A longer wait than this, asked for by the Hub, is not sat out."""
-CONFLICT_PAUSE_S: Final = 2.0
+CONFLICT_PAUSE_S: Final = 4.0
 IGNORE_NOTHING: Final = "#"
 PROPOSALS: Final = 50
 """Newest pull requests that are searched for one which holds the same change."""
@@ -111,7 +111,7 @@ def _give_up(walk: _Walk) -> Callable[[RetryCallState], bool]:
 
 def _pause(pauses: Pauses) -> Callable[[RetryCallState], float]:
     after_fault = wait_random_exponential(multiplier=pauses.fault_s, max=LONGEST_PAUSE_S)
-    after_conflict = wait_random_exponential(multiplier=pauses.conflict_s / 8, max=pauses.conflict_s)
+    after_conflict = wait_random_exponential(multiplier=pauses.conflict_s / 4, max=pauses.conflict_s)
 
     def wait(state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome else None
