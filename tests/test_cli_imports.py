@@ -18,6 +18,7 @@ HEAVY = {
     *("numpy", "pyarrow", "polars", "pandas", "openai", "huggingface_hub", "datasets", "aiohttp", "datasketch"),
     *("rapidfuzz", "jinja2", "yaml", "tenacity"),
 }
+HUB_COMMANDS = ("publish", "runs", "fetch", "eval-results", "export")
 # Each command in one process, so that modules add up; the last line of stdout says what was loaded.
 CALLS = """
 import json, sys
@@ -44,10 +45,10 @@ def _loaded(*commands: list[str]) -> tuple[list[int], set[str]]:
 
 def test_help_loads_nothing_heavy() -> None:
     """--help and --version, of the whole and of every command, come without any library that takes long to load."""
-    commands = [["--help"], ["--version"], *([name, "--help"] for name in ("check", "build", "verify", "run"))]
-    codes, modules = _loaded(*commands, ["score", "--help"], ["results", "--help"], ["demo", "--help"])
+    names = [*("check", "build", "card", "run", "score", "results", "verify", "demo"), *HUB_COMMANDS]
+    codes, modules = _loaded(["--help"], ["--version"], *([name, "--help"] for name in names))
 
-    assert [0] * 9 == codes
+    assert [0] * (len(names) + 2) == codes
     assert not HEAVY & modules
 
 

@@ -16,7 +16,7 @@ from builder.hub.remote import Reader, read_head
 from builder.hub.snapshot import fetch_snapshot
 from tests.at_hub import process, put_files
 from tests.local_hub import LocalHub
-from tests.publishing import TOKEN, make_hub
+from tests.publishing import TOKEN, commit_file, make_hub
 
 REPO = "org/cases"
 XET = "Request error: HTTP status client error ({}), domain: http://127.0.0.1/xet-write-token/main"
@@ -73,6 +73,17 @@ def test_storage_that_refuses_is_one_line() -> None:
         raise ConnectionError(f"Network error: {XET.format('403 Forbidden')}")
 
     assert line == str(stop.value)
+
+
+def test_what_the_cache_holds_is_not_asked_for_again(hub: LocalHub, tmp_path: Path) -> None:
+    """A file that did not change comes from the cache at a later commit too, without a request."""
+    Reader(api_of(hub), tmp_path / "cache").read(read_head(api_of(hub), REPO), ["a.json"])
+    commit_file(hub, REPO, "b.json", "{}", token=TOKEN)
+    head = read_head(api_of(hub), REPO)
+    hub.log.clear()
+
+    assert {"a.json": b'{"a": 1}'} == Reader(api_of(hub), tmp_path / "cache").read(head, ["a.json"])
+    assert [] == hub.log
 
 
 def test_a_broken_cache_and_a_busy_hub_are_no_end(hub: LocalHub, tmp_path: Path) -> None:

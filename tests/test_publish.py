@@ -156,6 +156,18 @@ def test_a_tag_is_never_moved(hub: LocalHub, built: Path, two_panels: Path, tmp_
     assert {"GET", "HEAD"} == set(methods(hub))
 
 
+def test_a_branch_of_the_same_name_is_not_the_tag(hub: LocalHub, built: Path, tmp_path: Path) -> None:
+    """Where a branch holds the mirror and a tag of its name does not, the tag stands for other content."""
+    send(hub, mirror_of(built), Target(MIRROR), cache=tmp_path / "cache")
+    api = make_api(hub.endpoint, TOKEN)
+    first = api.list_repo_commits(MIRROR, repo_type="dataset")[-1].commit_id
+    api.create_tag(MIRROR, tag="v1", revision=first, repo_type="dataset")
+    api.create_branch(MIRROR, branch="v1", repo_type="dataset")
+
+    with pytest.raises(BadInput, match="the tag v1 stands for other content"):
+        send(hub, mirror_of(built), Target(MIRROR, tag="v1"), cache=tmp_path / "cache")
+
+
 def test_a_tag_at_an_edited_card_is_other_content(hub: LocalHub, built: Path, tmp_path: Path) -> None:
     """A mirror's card is part of it: a tag on the same data with a card that somebody edited is not this mirror's."""
     send(hub, mirror_of(built), Target(MIRROR), cache=tmp_path / "cache")

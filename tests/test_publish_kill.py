@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import pty
 import random
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from builder.hub.publication import Target
 from tests.local_hub import LocalHub
 from tests.mirrors import DRUG_SAFETY, change_rows
 from tests.publishing import MIRROR, TOKEN, TOKENS, UNKNOWN, State, make_hub, methods, mirror_of, send, state
+from tests.trees import write_tree
 
 ROOT = Path(__file__).parents[1]
 WHILE_ASLEEP: Mapping[str, Mapping[str, Any]] = {
@@ -43,12 +45,14 @@ def right(built: Path, tmp_path_factory: pytest.TempPathFactory) -> State:
     return found
 
 
-def start(hub: LocalHub, home: Path, *arguments: str | Path, token: str | None = TOKEN) -> subprocess.Popen[str]:
+def start(
+    hub: LocalHub, home: Path, *arguments: str | Path, token: str | None = TOKEN, **pipes: Any
+) -> subprocess.Popen[str]:
     """Start `bedside-bench publish` as a person does who is logged in with a token."""
     line = [sys.executable, "-c", "from eval.cli import main; main()", "publish", *map(str, arguments)]
     env = {name: value for name, value in os.environ.items() if name != "HF_TOKEN"} | hub.env(token)
     env |= {"HF_HOME": str(home), "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error,ignore::DeprecationWarning"}
-    pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | pipes
     return subprocess.Popen(line, env=env, cwd=home.parent, text=True, **pipes)
 
 
@@ -94,6 +98,44 @@ def test_a_public_repository_is_confirmed_first(hub: LocalHub, built: Path, tmp_
     assert (1, "", line) == (code, out, err)
     assert state(hub, MIRROR) is None
     assert 0 == finish(hub, tmp_path / "home", built, MIRROR, "--public", "--yes")[0]
+
+
+def test_the_question_is_seen_and_no_means_no(hub: LocalHub, built: Path, tmp_path: Path) -> None:
+    """In a terminal the question stays on the screen until it is answered; `n` makes nothing."""
+    master, slave = pty.openpty()
+    command = start(hub, tmp_path / "home", built, MIRROR, "--public", stdin=slave, stdout=slave, stderr=slave)
+    seen = ""
+    while "[y/N]" not in seen:
+        seen += os.read(master, 4096).decode()
+    os.write(master, b"n\n")
+    assert 1 == command.wait(timeout=60)
+    seen += os.read(master, 4096).decode()
+
+    question = seen[seen.index(f"{MIRROR} does not exist") :]
+    assert "PUBLIC repository, which everyone can read? [y/N]" in question
+    assert "\x1b[2K" not in question.partition("error: ")[0]
+    assert f"error: {MIRROR}: not created" in question
+    assert state(hub, MIRROR) is None
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda folder: write_tree(folder, 1), "found a source tree; build it: bedside-bench build"),
+        (lambda folder: (folder / "runs").mkdir(parents=True), "publish what build or results wrote"),
+        (Path, "expected a folder that build or results wrote, found none"),
+    ],
+    ids=["a source tree", "journals", "nothing"],
+)
+def test_what_no_build_wrote_is_not_published(
+    hub: LocalHub, tmp_path: Path, make: Callable[[Path], object], words: str
+) -> None:
+    """The one line says what to do with it first; the Hub is not asked."""
+    make(tmp_path / "folder")
+    code, _, err = finish(hub, tmp_path / "home", tmp_path / "folder", MIRROR)
+
+    assert (1, 1, []) == (code, err.count("\n"), hub.log)
+    assert words in err
 
 
 def test_what_does_not_verify_is_not_published(hub: LocalHub, mirror: Path, tmp_path: Path) -> None:

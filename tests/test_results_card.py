@@ -7,8 +7,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from bedside_bench import __version__
+from builder.cards.card import MADE_BY
 from builder.errors import BadInput
-from eval.results.card import END, MOST_BYTES, canaries_of, listed_runs, results_card_text, run_row_of
+from eval.results.card import (
+    END,
+    MOST_BYTES,
+    canaries_of,
+    check_results_card,
+    listed_runs,
+    results_card_text,
+    run_row_of,
+)
 from eval.results.folder import Written, write_results
 from tests.journals import write_journal, write_summary
 from tests.tampering import FAILURES, PANELS, tamper
@@ -45,6 +55,25 @@ def test_the_card_shows_every_panel_of_every_run(tmp_path: Path) -> None:
 
     assert [[f"`{panel}`", score] for panel, score in zip(PANELS, scores, strict=True)] == [
         [cell.strip() for cell in cells] for cells in shown
+    ]
+
+
+def test_a_card_of_another_version_is_held_to_its_runs_and_scores(tmp_path: Path) -> None:
+    """Another version words the rest otherwise, which is no finding; a score that is not the run's is one."""
+    written = add_run(tmp_path)
+    path, out = tmp_path / "out" / "README.md", tmp_path / "out"
+    reworded = path.read_text(encoding="utf-8").replace("## Check it", "## Verify it")
+    path.write_text(reworded, encoding="utf-8")
+    assert ["generated part"] == [finding.what for finding in check_results_card(out)]
+
+    older = reworded.replace(f"{MADE_BY} {__version__}.", f"{MADE_BY} 0.0.9.")
+    path.write_text(older, encoding="utf-8")
+    assert [] == check_results_card(out)
+
+    (row,) = pl.read_parquet(written.path / "run.parquet").to_dicts()
+    path.write_text(older.replace(f"| {row['overall_mean']:.3f} (", "| 0.999 ("), encoding="utf-8")
+    assert [f"{row['overall_mean']:.3f} in the line of {written.run_id}"] == [
+        finding.expected for finding in check_results_card(out)
     ]
 
 

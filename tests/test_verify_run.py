@@ -165,6 +165,24 @@ def test_digests_that_say_something_else_than_the_tables_are_named(run: Path, na
     assert name in lines(run)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("panels", []),
+        ("canaries", "one"),
+        ("made_by", None),
+        ("source", {"kind": "hub", "repo": None, "revision": None, "license": "cc-by-4.0"}),
+        ("more", 1),
+    ],
+)
+def test_digests_of_another_form_are_named(run: Path, name: str, value: object) -> None:
+    """What no table tells has the form that `results` writes, and nothing else is there."""
+    kept = {key: value for key, value in read_digests(run).items() if key not in ("format", "files")}
+    write_digests(run, {**kept, name: value})
+
+    assert f"digests.json: {'members' if name == 'more' else name}" in lines(run)
+
+
 @pytest.mark.parametrize("splits", [None, ["train"], {"train": 1}])
 def test_splits_of_another_form_are_named(run: Path, splits: object) -> None:
     """Whoever reads which splits a run's data have finds a mapping."""

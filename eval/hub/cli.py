@@ -259,6 +259,8 @@ def _index(place: Path | HubPlace) -> Sequence[Mapping[str, Any]]:
 
 def print_runs(rows: Sequence[Mapping[str, Any]]) -> None:
     """Print three lines a run, in 80 columns where its names allow; the words of others cannot steer the terminal."""
+    from builder.cards.results_tables import selection_words
+
     for row in rows:
         low, high, mean = row["overall_ci_low"], row["overall_ci_high"], row["overall_mean"]
         score = "no overall score" if mean is None else f"overall {mean:.3f}"
@@ -267,7 +269,9 @@ def print_runs(rows: Sequence[Mapping[str, Any]]) -> None:
         if row["data_repo"]:
             data += f" of {row['data_repo']}"
         print(printable(row["run_id"]))
-        print(f"  {score}{interval}, {row['n_graded']:,} of {row['n_expected']:,} cases graded")
+        selection = selection_words(row)
+        some = "" if selection == "all" else f" ({selection})"
+        print(f"  {score}{interval}, {row['n_graded']:,} of {row['n_expected']:,} cases graded{some}")
         about = f"{row['protocol']}, judge {', '.join(row['judge_models'])}, {data}"
         print(in_80_columns(printable(about), "  ", "    "))
     print(f"{len(rows)} run{'s' if len(rows) != 1 else ''}")

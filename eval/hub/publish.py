@@ -181,7 +181,10 @@ def _check_same(run: LocalRun, head: Head, reader: Reader) -> None:
     (there,) = read_index(head, reader, only=[run.run_id])
     if there.row["with_texts"] != run.row["with_texts"]:
         how = "with" if there.row["with_texts"] else "without"
-        raise BadInput(f"{where}: holds this run {how} its texts; a published run is never replaced")
+        raise BadInput(
+            f"{where}: holds this run {how} its texts; a published run is never replaced "
+            "(other runs of a folder are published one by one: DIR/runs/RUN_ID)"
+        )
 
 
 def _old_card(head: Head, reader: Reader) -> str | None:
