@@ -40,3 +40,18 @@ def hub(tmp_path: Path) -> Iterator[LocalHub]:
 
     with make_hub(tmp_path / "hub") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a source, its mirror of one panel, and results of two runs of the same model."""
+    from tests.at_hub import make_both
+
+    return make_both(tmp_path_factory.mktemp("made"), "drug_safety")
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

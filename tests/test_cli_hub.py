@@ -11,19 +11,13 @@ import pytest
 
 from builder.dataset.digests import folder_digest
 from eval.results.folder import write_results
-from tests.at_hub import MIRROR, RESULTS, changed, client_at, command, make_both, make_hub, process, put, run_names
+from tests.at_hub import MIRROR, RESULTS, changed, client_at, command, make_hub, process, put, run_names
 from tests.journals import write_journal, write_summary
 from tests.local_hub import LocalHub
 from tests.mirrors import DRUG_SAFETY, digest_of, source_cases
 from tests.tampering import PANELS, another, tamper
 
 SEE = f"see bedside-bench runs {RESULTS}"
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A source, its mirror of one panel, and results of two runs of the same model."""
-    return make_both(tmp_path_factory.mktemp("made"), "drug_safety")
 
 
 @pytest.fixture(scope="module")
@@ -40,13 +34,6 @@ def hub(made: Path) -> Iterator[LocalHub]:
         ]
         (made / "commits.json").write_text(json.dumps(commits))
         yield running
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def commit_of(made: Path, number: int) -> str:

@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import constants
 
 from builder.hub.client import make_api
-from tests.at_hub import RESULTS, TOKEN, client_at, command, make_both, make_hub, process, put, run_names
+from tests.at_hub import RESULTS, TOKEN, client_at, command, make_hub, process, put, run_names
 from tests.local_hub import LocalHub
 from tests.publishing import READS, UNKNOWN, history
 
@@ -25,12 +25,6 @@ LOG_IN = "log in (hf auth login) or set HF_TOKEN"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results of two runs."""
-    return make_both(tmp_path_factory.mktemp("made"), "drug_safety")
-
-
-@pytest.fixture(scope="module")
 def hub(made: Path) -> Iterator[LocalHub]:
     """A Hub with the results, and with a run in a gated repository; the client has an empty cache."""
     with make_hub() as running, client_at(running, made / "cache"):
@@ -40,13 +34,6 @@ def hub(made: Path) -> Iterator[LocalHub]:
         api.update_repo_settings("org/gated", repo_type="dataset", gated="auto")
         api.create_repo("alice/private", repo_type="dataset", private=True)
         yield running
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def error_of(name: str, repo: str) -> str:

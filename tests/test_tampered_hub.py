@@ -12,18 +12,12 @@ from builder.dataset.digests import Verified, folder_digest
 from builder.hub.client import make_api
 from builder.hub.place import HubPlace
 from eval.results.anywhere import Depth, verify_place
-from tests.at_hub import MIRROR, RESULTS, TOKEN, changed, client_at, make_both, make_hub, put, run_names
+from tests.at_hub import MIRROR, RESULTS, TOKEN, changed, client_at, make_hub, put, run_names
 from tests.local_hub import LocalHub
 from tests.mirrors import DRUG_SAFETY, change_card, change_rows, remake_digests
 from tests.tampering import another, tamper
 
 WHOLE = Depth(full=True)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A source, its mirror of one panel, and results of two runs."""
-    return make_both(tmp_path_factory.mktemp("made"), "drug_safety")
 
 
 @pytest.fixture(scope="module")
