@@ -259,11 +259,14 @@ def _difference(folder: Path, text: str) -> tuple[str, str] | None:
 
 
 def _other_scores(rows: Iterable[Mapping[str, Any]], text: str) -> tuple[str, str] | None:
-    """Return the first overall score that the line of its run does not hold, as (expected, found)."""
-    lines = {line.split(" | ")[0].removeprefix("| "): line for line in text.split("\n") if _RUN_LINE.match(line)}
+    """Return the first overall score that no cell of its run's line begins with, as (expected, found)."""
+    table = _RUN_TABLE.search(text.partition(END)[0])
+    lines = [line for line in (table[0].split("\n") if table else []) if _RUN_LINE.match(line)]
+    cells = {line.split(" | ")[0].removeprefix("| "): line for line in lines}
     for row in rows:
         expected = "none" if row["overall_mean"] is None else f"{row['overall_mean']:.3f}"
-        if expected not in (line := lines.get(row["run_id"], "")):
+        line = cells.get(row["run_id"], "")
+        if expected not in {cell.split(" ")[0] for cell in line.split(" | ")[1:]}:
             return f"{expected} in the line of {row['run_id']}", line
     return None
 
