@@ -18,7 +18,12 @@ class GradedCase:
 
     `item_ids`, `points` and `matched` run in the rubric's file order. `state` is graded, failed or pending; a failed
     case names the role that failed (answer or judge), that call's state and its reason. `answer_state` is the state of
-    the answer itself (ok, truncated, refused ...), None while there is none.
+    the answer itself (ok, truncated, refused ...), None while there is none. `decided` are the decisions of an ungraded
+    case as far as they go (None where one is missing): they narrow its bounds and are never scored.
+
+    HealthBench only: `tags` are the example's, `item_tags` those of each item; `n_chars` is the answer's length in code
+    points; `group` names the physicians' group of the completion; `labels` are (physician, label) of a meta example.
+    A meta example's item has no points: None.
     """
 
     case_id: str
@@ -26,13 +31,19 @@ class GradedCase:
     grading_method: str
     answer_repeat: int
     item_ids: tuple[str, ...]
-    points: tuple[int | float, ...]
+    points: tuple[int | float | None, ...]
     matched: tuple[bool, ...] | None
     state: str
     failed_role: str | None = None
     failed_state: str | None = None
     reason: str | None = None
     answer_state: str | None = None
+    decided: tuple[bool | None, ...] | None = None
+    tags: tuple[str, ...] = ()
+    item_tags: tuple[tuple[str, ...], ...] = ()
+    n_chars: int | None = None
+    group: str | None = None
+    labels: tuple[tuple[str, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +58,8 @@ class RunData:
     protocol_version: str
     cases: tuple[GradedCase, ...]
     file_order: tuple[int, ...]
+    suite: str = "bedside-bench"
+    config: str = "all"
     answer_model: str | None = None
     judge_model: str | None = None
     answer_temperature: float | None = None

@@ -1,0 +1,1 @@
+"""HealthBench's own words and numbers: its grader, its scores over tags, its meta-evaluation."""
