@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +17,8 @@ import typer
 
 from bedside_bench import PANEL_IDS, PUBLIC_SPLIT
 from builder.errors import BadInput, BedsideError
-from builder.hub.place import check_repo_id
+from builder.healthbench.names import CONFIGS
+from builder.hub.place import check_repo_id, find_place
 from builder.rules.problems import printable
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ SourceArgument = Annotated[
     str,
     typer.Argument(
         metavar="SOURCE",
-        help="A folder with registry.json and data/, the data folder itself, or a Hub dataset: org/name@revision.",
+        help="A folder with registry.json and data/, the data folder itself, a Hub dataset (org/name@revision), "
+        "or a JSONL file of HealthBench.",
     ),
 ]
 PanelOption = Annotated[
@@ -49,6 +51,43 @@ PanelOption = Annotated[
 HeldOutOption = Annotated[
     bool, typer.Option("--held-out", help="Accept cases whose split is not 'train' (for holders of the held-out set).")
 ]
+
+
+def known_config(config: str | None) -> str | None:
+    """Return the config asked for, or stop with exit code 2 at one that does not exist."""
+    if config is not None and config not in CONFIGS:
+        raise typer.BadParameter(f"{config!r} is not one of {', '.join(CONFIGS)}")
+    return config
+
+
+ConfigOption = Annotated[
+    str | None,
+    typer.Option(
+        "--config",
+        metavar="NAME",
+        callback=known_config,
+        help="Of a JSONL file: the config of its mirror, where shape and name do not tell it.",
+    ),
+]
+
+
+def jsonl_file(source: str, *, config: str | None, of_trees: Mapping[str, bool]) -> Path | None:
+    """Return the file that a source is, None for a tree or a Hub dataset; exit code 2 at options that do not fit.
+
+    Args:
+        of_trees: the options that are for trees alone, and whether each was given.
+
+    Raises:
+        BadInput: it is neither an existing path nor the id of a repository.
+    """
+    place = find_place(source)
+    file = place if isinstance(place, Path) and not place.is_dir() else None
+    if file is None and config is not None:
+        raise typer.BadParameter(f"--config is for a JSONL file, and {source} is none: leave it out")
+    for option, given in of_trees.items():
+        if file is not None and given:
+            raise typer.BadParameter(f"{option} is for source trees, and {source} is a file: leave it out")
+    return file
 
 
 @contextmanager
@@ -75,13 +114,20 @@ def check(
         bool,
         typer.Option("--similar/--no-similar", help="Warn of prompts that share 7 in 10 of their 3-word sequences."),
     ] = True,
+    config: ConfigOption = None,
 ) -> None:
-    """Check every case of a source tree and report all problems at once; exit 0 if there is no error, else 1."""
-    from builder.rules.validate import check_tree
-    from builder.tree.sources import open_source
-
+    """Check every case of a source and report all problems at once; exit 0 if there is no error, else 1."""
     with one_line_errors():
-        report = check_tree(open_source(source), held_out=held_out, panels=panel, similar=similar)
+        of_trees = {"--panel": bool(panel), "--held-out": held_out, "--no-similar": not similar}
+        if file := jsonl_file(source, config=config, of_trees=of_trees):
+            from builder.healthbench.mirror import check_healthbench
+
+            report = check_healthbench(file, config=config)
+        else:
+            from builder.rules.validate import check_tree
+            from builder.tree.sources import open_source
+
+            report = check_tree(open_source(source), held_out=held_out, panels=panel, similar=similar)
     _print_report(report, as_json=as_json)
     raise typer.Exit(0 if report.ok else 1)
 
@@ -152,27 +198,47 @@ def build(
     eval_yaml: Annotated[
         bool, typer.Option("--eval-yaml", help="Write eval.yaml too: the panels as tasks of the Hub's evaluations.")
     ] = False,
+    config: ConfigOption = None,
 ) -> None:
     """Check a source and write it as a dataset folder of typed Parquet with a card and digests.
 
     With an error anywhere in the source nothing is written. A killed build leaves the old folder or the new one.
     """
-    from builder.mirror import build_mirror
-    from builder.tree.sources import open_source
-
+    of_trees = {
+        "--panel": bool(panel),
+        "--split-name": split != PUBLIC_SPLIT,
+        "--held-out": held_out,
+        "--eval-yaml": eval_yaml,
+    }
     with one_line_errors(), progress() as on_progress:
-        built = build_mirror(
-            open_source(source),
-            out,
-            panels=panel,
-            split_name=split,
-            held_out=held_out,
-            license_id=license_id,
-            with_croissant=croissant,
-            with_eval_yaml=eval_yaml,
-            repo_id=repo_id,
-            on_progress=on_progress,
-        )
+        if file := jsonl_file(source, config=config, of_trees=of_trees):
+            from builder.healthbench.mirror import build_healthbench
+
+            built = build_healthbench(
+                file,
+                out,
+                config=config,
+                license_id=license_id,
+                with_croissant=croissant,
+                repo_id=repo_id,
+                on_progress=on_progress,
+            )
+        else:
+            from builder.mirror import build_mirror
+            from builder.tree.sources import open_source
+
+            built = build_mirror(
+                open_source(source),
+                out,
+                panels=panel,
+                split_name=split,
+                held_out=held_out,
+                license_id=license_id,
+                with_croissant=croissant,
+                with_eval_yaml=eval_yaml,
+                repo_id=repo_id,
+                on_progress=on_progress,
+            )
     if built.report.problems:
         _print_report(built.report, as_json=False)
     if built.folder_digest is None:
@@ -195,17 +261,23 @@ def card(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there; another file is never replaced.")
     ] = None,
+    config: ConfigOption = None,
 ) -> None:
     """Print the card that a mirror of a source would have, or a README.md for the source itself.
 
     The card of the source belongs beside its registry.json. A source with errors gets none.
     """
     with one_line_errors():
-        from builder.cards.upstream_card import upstream_card
-        from builder.mirror import mirror_card
-        from builder.tree.sources import open_source
+        if file := jsonl_file(source, config=config, of_trees={"--upstream": upstream}):
+            from builder.healthbench.mirror import healthbench_card
 
-        report, text = (upstream_card if upstream else mirror_card)(open_source(source))
+            report, text = healthbench_card(file, config=config)
+        else:
+            from builder.cards.upstream_card import upstream_card
+            from builder.mirror import mirror_card
+            from builder.tree.sources import open_source
+
+            report, text = (upstream_card if upstream else mirror_card)(open_source(source))
         if text is None:
             print(report.text(), file=sys.stderr)
             print(f"error: no card was made: {source} has errors (above)", file=sys.stderr)
@@ -225,8 +297,9 @@ def _write_card(text: bytes, out: Path) -> None:
 
 
 def _print_built(built: Built) -> None:
-    panels = sum(n > 0 for n in built.report.panels.values())
-    print(f"built {built.folder}: {built.n_cases:,} cases in {panels} panels, {built.n_items:,} rubric items")
+    panels = [panel for panel, n in built.report.panels.items() if n]
+    where = f"of {panels[0]}" if panels[0] in CONFIGS else f"in {len(panels)} panels"
+    print(f"built {built.folder}: {built.n_cases:,} cases {where}, {built.n_items:,} rubric items")
     print(f"license         {built.license or 'unknown: state one with --license before you publish'}")
     print(f"dataset_sha256  {built.dataset_sha256}")
     print(f"content_sha256  {built.content_sha256}")

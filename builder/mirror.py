@@ -9,21 +9,18 @@ import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bedside_bench import PUBLIC_SPLIT
+from builder.builds import Built, built_of, seal
 from builder.cards.card import ANYWHERE, registry_languages, render_mirror_card
-from builder.cards.croissant import CROISSANT_NAME, croissant_json
-from builder.cards.eval_yaml import EVAL_YAML_NAME, eval_yaml
-from builder.dataset.digests import file_digests
-from builder.dataset.folder import check_replaceable, split_order, staging, swap_in, write_digests, write_files
+from builder.dataset.folder import check_replaceable, split_order, staging, swap_in, write_files
 from builder.dataset.footers import CARD
 from builder.dataset.rows import Progress
 from builder.dataset.verify import verify_mirror
 from builder.dataset.writer import MirrorWriter, check_split_name
-from builder.errors import BadInput, DigestMismatch
+from builder.errors import BadInput
 from builder.rules.problems import Fault, Report
 from builder.rules.validate import check_tree
 from builder.tree.canary import find_canaries
@@ -33,20 +30,6 @@ from builder.tree.reading import read_bytes
 from builder.tree.sources import Source, installed_card
 
 __all__ = ["Built", "build_mirror", "check_split_name", "mirror_card", "verify_mirror"]
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """What a build gave. `folder_digest` is None where the source has errors: then nothing was written."""
-
-    report: Report
-    folder: Path
-    folder_digest: str | None = None
-    dataset_sha256: str | None = None
-    content_sha256: str | None = None
-    n_cases: int = 0
-    n_items: int = 0
-    license: str | None = None
 
 
 def build_mirror(
@@ -95,20 +78,11 @@ def build_mirror(
                 CARD: _card_of(writer, digests, source=source, legal=legal, repo_id=repo_id or ANYWHERE).encode(),
             },
         )
-        write_files(staged, _extras(staged, digests, croissant=with_croissant, eval_task=with_eval_yaml))
-        folder_digest = write_digests(staged, digests)
-        _read_back(staged, folder_digest, on_progress)
+        folder_digest = seal(
+            staged, digests, croissant=with_croissant, eval_task=with_eval_yaml, on_progress=on_progress
+        )
         swap_in(staged, out)
-    return Built(
-        report=report,
-        folder=out,
-        folder_digest=folder_digest,
-        dataset_sha256=digests["dataset_sha256"],
-        content_sha256=digests["content_sha256"],
-        n_cases=digests["n_cases"],
-        n_items=digests["n_items"],
-        license=license_id,
-    )
+    return built_of(report, out, digests, folder_digest=folder_digest, license_id=license_id)
 
 
 def mirror_card(source: Source) -> tuple[Report, str | None]:
@@ -138,24 +112,6 @@ def _card_of(
         example=writer.example if origin.kind == SAMPLES else None,
         canaries=find_canaries(source),
     )
-
-
-def _extras(staged: Path, digests: Mapping[str, Any], *, croissant: bool, eval_task: bool) -> dict[str, bytes]:
-    """Return the optional files asked for: both say what the card and the Parquet files in the folder say."""
-    if not croissant and not eval_task:
-        return {}
-    whole = {**digests, "files": file_digests(staged)}
-    makers = {CROISSANT_NAME: croissant_json} if croissant else {}
-    makers |= {EVAL_YAML_NAME: eval_yaml} if eval_task else {}
-    return {name: make(staged, whole) for name, make in makers.items()}
-
-
-def _read_back(staged: Path, folder_digest: str, on_progress: Progress | None) -> None:
-    """Stop unless the written rows give the source's digest: equal canonical JSON means equal values and types."""
-    if verify_mirror(staged, expect=folder_digest, brief=True, on_progress=on_progress).ok:
-        return
-    found = verify_mirror(staged, expect=folder_digest).findings
-    raise DigestMismatch(f"what was written does not read back as the source: {found[0].line()}")
 
 
 def _license(source: Source, given: str | None) -> str | None:

@@ -7,7 +7,7 @@ through `load_dataset`, whose cache returns stale rows for a rebuilt local folde
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,27 +25,42 @@ from builder.dataset.digests import file_sha256, read_digests, split_order
 from builder.dataset.folder import recover
 from builder.dataset.footers import CARD
 from builder.errors import BadInput, DigestMismatch
+from builder.healthbench.names import META, SUITE, config_of
+from builder.healthbench.reading import read_examples
 from builder.tree.canary import canaries_of_card
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One rubric item: its id, its text, and its signed points in the number's literal form."""
+    """One rubric item: its id, its text, its signed points in the number's literal form, None where its data have none.
+
+    `tags` are those of a HealthBench criterion.
+    """
 
     item_id: str
     text: str
-    points: int | float
+    points: int | float | None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One case of any suite: a conversation of (role, content) turns that ends with the user, and its rubric items."""
+    """One case of any suite: a conversation of (role, content) turns that ends with the user, and its rubric items.
+
+    HealthBench only: `tags` are the example's; `completions` are answers that the data themselves hold, by who gave
+    them (physician, reference, given); `group` is the physicians' group; `labels` are (physician, label) of a meta
+    example.
+    """
 
     case_id: str
     benchmark: str
     grading_method: str
     conversation: tuple[tuple[str, str], ...]
     items: tuple[Item, ...]
+    tags: tuple[str, ...] = ()
+    completions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    group: str | None = None
+    labels: tuple[tuple[str, bool], ...] = ()
 
     @property
     def prompt(self) -> str:
@@ -69,16 +84,18 @@ class CaseSet:
     license: str | None
     splits: Mapping[str, str] = field(default_factory=dict)
     canaries: tuple[str, ...] = ()
+    suite: str = "bedside-bench"
+    config: str = "all"
 
     @property
     def panels(self) -> tuple[str, ...]:
-        """The panels present, in registry order."""
-        present = {case.benchmark for case in self.cases}
-        return tuple(panel for panel in PANEL_IDS if panel in present)
+        """The panels present, in registry order; the one config of a HealthBench mirror."""
+        present = dict.fromkeys(case.benchmark for case in self.cases)
+        return tuple(sorted(present, key=lambda panel: PANEL_IDS.index(panel) if panel in PANEL_IDS else 0))
 
 
 def read_cases(mirror: Path, *, repo: str | None = None, revision: str | None = None) -> CaseSet:
-    """Return the cases of a BedsideBench mirror.
+    """Return the cases of a mirror of any suite.
 
     Args:
         repo: the repository that the mirror itself was read from, named instead of the one its source came from.
@@ -92,11 +109,17 @@ def read_cases(mirror: Path, *, repo: str | None = None, revision: str | None = 
     digests = read_digests(mirror)
     if digests.get("kind") != "mirror":
         raise BadInput(f"{mirror}: expected a mirror, found kind {digests.get('kind')!r}; see bedside-bench build")
+    data = _read_panels(mirror, digests) if config_of(digests) is None else _read_examples(mirror, digests)
+    if repo is None:
+        return data
+    return replace(data, repo=repo, revision=revision)
+
+
+def _read_panels(mirror: Path, digests: Mapping[str, Any]) -> CaseSet:
+    """Return the cases of a BedsideBench mirror."""
     try:
         panels, splits = [panel["id"] for panel in digests["panels"]], split_order(digests["splits"])
         expected, source = digests["dataset_sha256"], dict(digests["source"])
-        if repo is not None:
-            source |= {"repo": repo, "revision": revision}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise BadInput(
             f"{mirror / 'digests.json'}: expected dataset_sha256, panels, splits and source as build writes them, "
@@ -125,6 +148,49 @@ def read_cases(mirror: Path, *, repo: str | None = None, revision: str | None = 
         license=source.get("license"),
         splits=dict(splits),
         canaries=_canaries(mirror),
+    )
+
+
+def _read_examples(mirror: Path, digests: Mapping[str, Any]) -> CaseSet:
+    """Return the examples of a HealthBench mirror as cases."""
+    config = str(config_of(digests))
+    source = digests["source"]
+    return CaseSet(
+        cases=tuple(_example(example, config) for example in read_examples(mirror, digests)),
+        dataset_sha256=digests["dataset_sha256"],
+        content_sha256=digests["content_sha256"],
+        repo=source.get("repo"),
+        revision=source.get("revision"),
+        license=source.get("license"),
+        splits=dict(digests["splits"]),
+        canaries=_canaries(mirror),
+        suite=SUITE,
+        config=config,
+    )
+
+
+def _example(example: Mapping[str, Any], config: str) -> Case:
+    items = tuple(
+        Item(item["item_id"], item["criterion"], item["points"], tuple(item["tags"]))
+        for item in example["rubric_items"]
+    )
+    physician = example["ideal_completion"] or example.get("physician_response")
+    completions = {
+        "physician": (physician,) if physician else (),
+        "reference": tuple(example["ideal_completions_ref_completions"] or ()),
+        "given": (example["completion"],) if config == META else (),
+    }
+    labels = zip(example["anonymized_physician_ids"], example["binary_labels"], strict=True) if config == META else ()
+    return Case(
+        case_id=example["case_id"],
+        benchmark=config,
+        grading_method=SUITE,
+        conversation=tuple((turn["role"], turn["content"]) for turn in example["prompt"]),
+        items=items,
+        tags=tuple(example["example_tags"]),
+        completions={kind: texts for kind, texts in completions.items() if texts},
+        group=example["ideal_completions_group"],
+        labels=tuple(labels),
     )
 
 
@@ -161,30 +227,55 @@ def _case(case: CaseObject) -> Case:
     )
 
 
+def selected_by(cases: Sequence[Case], selection: Mapping[str, Any]) -> list[Case]:
+    """Return the cases that a run's `selection` takes (formats.md 4).
+
+    Raises:
+        BadInput: as `select_cases`; also a member that no selection has.
+    """
+    try:
+        return select_cases(cases, **selection)
+    except TypeError:
+        raise BadInput(f"selection: expected panels, smoke, limit, completions, groups, found {selection}") from None
+
+
 def select_cases(
     cases: Sequence[Case],
     *,
-    panels: Sequence[str] = (),
+    panels: Sequence[str] | None = None,
     smoke: bool = False,
     limit: int | None = None,
+    completions: str | None = None,
+    groups: Sequence[str] | None = None,
 ) -> list[Case]:
-    """Return the selected cases in dataset order: the named panels, one fixed case a panel, the first `limit`.
+    """Return the selected cases in dataset order; the arguments are the members of a run's `selection`.
 
-    The smoke case of a panel is its first in dataset order, which is the first id of its manifest.
+    Args:
+        panels: only these.
+        smoke: one fixed case a panel: its first in dataset order, which is the first id of its manifest.
+        limit: only the first so many, after all else.
+        completions: only cases whose data hold answers of this kind.
+        groups: only cases whose completion is of one of these physicians' groups.
 
     Raises:
-        BadInput: a panel is unknown or not in the data, or nothing is left.
+        BadInput: a panel or group is unknown or not in the data, or nothing is left.
     """
     present = {case.benchmark for case in cases}
-    for panel in panels:
+    for panel in panels or ():
         if panel not in present:
             raise BadInput(f"--panel {panel}: expected one of {', '.join(sorted(present))}, the panels of this dataset")
+    for group in groups or ():
+        if group not in {case.group for case in cases}:
+            known = ", ".join(sorted({case.group for case in cases if case.group})) or "none"
+            raise BadInput(f"--group {group}: expected one of the groups of this dataset ({known})")
     chosen = [case for case in cases if not panels or case.benchmark in panels]
+    chosen = [case for case in chosen if not completions or case.completions.get(completions)]
+    chosen = [case for case in chosen if not groups or case.group in groups]
     if smoke:
         first = {case.benchmark: case for case in reversed(chosen)}
         chosen = [case for case in chosen if first[case.benchmark] is case]
     if limit is not None:
         chosen = chosen[:limit]
     if not chosen:
-        raise BadInput("the selection is empty: expected at least one case; widen --panel or --limit")
+        raise BadInput("the selection is empty: expected at least one case; widen --panel, --group or --limit")
     return chosen

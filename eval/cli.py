@@ -19,6 +19,7 @@ from builder import cli as builder_commands
 from builder.cli import one_line_errors
 from eval.calls.cli import now, run
 from eval.exports.cli import eval_results, export
+from eval.healthbench.cli import meta, winrate
 from eval.hub.cli import fetch, publish, runs
 from eval.numbers.cli import score, software
 from eval.results.cli import results, verify
@@ -65,6 +66,8 @@ app.command("build")(builder_commands.build)
 app.command("card")(builder_commands.card)
 app.command("run")(run)
 app.command("score")(score)
+app.command("meta")(meta)
+app.command("winrate")(winrate)
 app.command("results")(results)
 app.command("verify")(verify)
 app.command("publish")(publish)

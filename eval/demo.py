@@ -19,7 +19,7 @@ from eval.calls.builtin import POLICIES, PREFIX, VERBATIM_JUDGE
 from eval.calls.choices import Choices, make_plan
 from eval.calls.plan import Model
 from eval.calls.start import run_plan
-from eval.numbers.defaults import SAMPLES, SEED
+from eval.numbers.defaults import SEED
 from eval.numbers.readers import read_run, summarise_run
 from eval.numbers.summary import dumps_summary
 from eval.results.folder import current_summary, write_results
@@ -98,6 +98,6 @@ def _run(
             on_progress=_ignore,
         )
     )
-    summary = summarise_run(read_run(output), dialect="spec", samples=SAMPLES, seed=SEED, software=software)
+    summary = summarise_run(read_run(output), dialect="spec", seed=SEED, software=software)
     output.with_suffix(".summary.json").write_text(dumps_summary(summary), encoding="utf-8")
     return summary

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from bedside_bench import PANEL_IDS, sha256_json
-from eval.calls.builtin import verbatim_reply
 from eval.calls.call import JUDGED_ANSWERS, Call, call_line
 from eval.calls.endpoint import Endpoint
 from eval.calls.journal import Journal
@@ -78,7 +77,7 @@ def _calls(plan: Plan, case: Case, number: int, failure: tuple[str, str] | None,
     if answer.state not in JUDGED_ANSWERS or answer.text is None or (role, state) == ("judge", "pending"):
         return [answer]
     request = plan.judge_request(case, answer.text)
-    reply = verbatim_reply(answer.text, items=request.items, ids=request.ids)
+    reply = plan.suite.verbatim(answer.text, items=request.items, ids=request.ids)
     if role == "judge":
         reply = "I would rather not say."
     return [answer, _call(request, state if role == "judge" else "ok", reply, at=f"{at}.000002Z")]

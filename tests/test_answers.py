@@ -30,7 +30,7 @@ def test_lines_of_case_and_answer_are_read(tmp_path: Path) -> None:
     path = _file(tmp_path / "a.jsonl", {"case_id": "c1", "answer": "yes"}, {"case_id": "c2", "answer": "no"})
     given = read_answers(path)
 
-    assert {"c1": GivenAnswer("yes", "ok"), "c2": GivenAnswer("no", "ok")} == given.by_case
+    assert {"c1": [GivenAnswer("yes", "ok")], "c2": [GivenAnswer("no", "ok")]} == given.by_case
     assert (None, hashlib.sha256(path.read_bytes()).hexdigest()) == (given.model, given.file_sha256)
 
 
@@ -40,7 +40,7 @@ def test_rows_of_the_published_runner_are_read(tmp_path: Path) -> None:
     failed = {"case_id": "c1", "answer_model": "m", "error": "APITimeoutError: Request timed out."}
     given = read_answers(_file(tmp_path / "a.jsonl", failed, row, {**failed, "case_id": "c2"}))
 
-    assert ({"c1": GivenAnswer("yes", "ok")}, "m") == (given.by_case, given.model)
+    assert ({"c1": [GivenAnswer("yes", "ok")]}, "m") == (given.by_case, given.model)
 
 
 def test_a_journals_answers_are_read_with_their_states(tmp_path: Path) -> None:
@@ -54,8 +54,8 @@ def test_a_journals_answers_are_read_with_their_states(tmp_path: Path) -> None:
         run(make_plan(data, url=server.url), tmp_path / "x.jsonl", concurrency=1)
     given = read_answers(tmp_path / "x.jsonl")
 
-    assert ["truncated", "empty", "ok"] == [given.by_case[case.case_id].state for case in data.cases]
-    assert GivenAnswer("half", "truncated") == given.by_case[data.cases[0].case_id]
+    assert ["truncated", "empty", "ok"] == [given.by_case[case.case_id][0].state for case in data.cases]
+    assert GivenAnswer("half", "truncated") == given.by_case[data.cases[0].case_id][0]
     assert "answer-model" == given.model
 
 
@@ -81,7 +81,7 @@ def test_an_empty_answer_is_empty_and_not_missing(tmp_path: Path) -> None:
     """A line with no words is an answer of its own state: never judged, never the same as no line."""
     given = read_answers(_file(tmp_path / "a.jsonl", {"case_id": "c1", "answer": " \n"}))
 
-    assert {"c1": GivenAnswer(" \n", "empty")} == given.by_case
+    assert {"c1": [GivenAnswer(" \n", "empty")]} == given.by_case
 
 
 def test_line_separators_inside_answers_are_text(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_line_separators_inside_answers_are_text(tmp_path: Path) -> None:
     text = "a\u2028b\u2029c\x85d"
     given = read_answers(_file(tmp_path / "a.jsonl", {"case_id": "c1", "answer": text}))
 
-    assert text == given.by_case["c1"].text
+    assert text == given.by_case["c1"][0].text
 
 
 def test_a_torn_last_line_is_left_out(tmp_path: Path) -> None:
@@ -129,13 +129,26 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         read_answers(tmp_path / "none.jsonl")
 
 
-def test_a_journal_with_two_answers_a_case_is_refused(tmp_path: Path) -> None:
-    """Which of two answer repeats to judge is not guessed."""
+def test_a_journal_with_two_answers_a_case_gives_both(tmp_path: Path) -> None:
+    """Answers to one case stay apart, in the order of their repeats: the new run judges each, nested in its case."""
     run(make_plan(case_set(1, ["drug_safety"])), tmp_path / "x.jsonl")
     (answer, _) = read_journal(tmp_path / "x.jsonl").calls
     with Journal(tmp_path / "x.jsonl") as journal:
         journal.resume()
-        journal.append(call_line(replace(answer, key="other", answer_repeat=1)))
+        journal.append(call_line(replace(answer, key="other", answer_repeat=1, text="another")))
+
+    given = read_answers(tmp_path / "x.jsonl")
+
+    assert [answer.text, "another"] == [one.text for one in given.by_case[answer.case_id]]
+
+
+def test_a_journal_with_one_answer_of_two_keys_is_refused(tmp_path: Path) -> None:
+    """Which of two texts under one answer repeat to judge is not guessed."""
+    run(make_plan(case_set(1, ["drug_safety"])), tmp_path / "x.jsonl")
+    (answer, _) = read_journal(tmp_path / "x.jsonl").calls
+    with Journal(tmp_path / "x.jsonl") as journal:
+        journal.resume()
+        journal.append(call_line(replace(answer, key="other")))
 
     with pytest.raises(BadInput, match="has several answers; give a journal with one each"):
         read_answers(tmp_path / "x.jsonl")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from bedside_bench import F1_WEIGHTED_RUBRIC, PANELS_BY_ID, POINTS_RUBRIC
-from eval.calls.builtin import POLICIES, verbatim_reply
+from eval.calls.builtin import POLICIES
 from eval.calls.plan import Model
 from eval.cases import Case, Item
-from eval.judging.judge import parse_decisions
+from eval.judging.judge import parse_decisions, verbatim_reply
 from eval.numbers.readers import read_run, summarise_run
 from tests.plans import case_set, make_plan, run
 

@@ -51,7 +51,7 @@ def test_only_given_answers_that_can_be_judged_count() -> None:
     """Of a missing, an empty and a cut answer only the cut one costs a judge call, at its own length."""
     data = case_set(3, ["drug_safety"])
     first, second = data.cases[0].case_id, data.cases[1].case_id
-    answers = {first: GivenAnswer("cut", "truncated"), second: GivenAnswer("", "empty")}
+    answers = {first: [GivenAnswer("cut", "truncated")], second: [GivenAnswer("", "empty")]}
     plan = make_plan(data, url=URL, answer=Model("m"), given=GivenAnswers(answers, "m", "0" * 64))
     (found,) = estimate(plan)
 

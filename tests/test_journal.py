@@ -22,7 +22,8 @@ from eval.calls.journal import Journal, json_lines, mend_tail, read_journal
 
 HEADS = [CaseHead("c1", "drug_safety", "points_rubric", (("x_0", 1), ("x_1", -1)), 0)]
 IDENTITY = {
-    **dict.fromkeys(("suite", "protocol", "config", "dataset_sha256", "grouping", "semantics_sha256"), "bedside-bench"),
+    **dict.fromkeys(("suite", "protocol", "config", "dataset_sha256", "semantics_sha256"), "bedside-bench"),
+    "grouping": "case",
     **dict.fromkeys(("n_cases", "repeats"), 1),
     "selection": {},
     "answer": {**dict.fromkeys(("source", "model", "endpoint", "system_sha256", "file_sha256"), "a"), "params": {}},
@@ -185,7 +186,7 @@ def test_finished_calls_win_over_later_failures() -> None:
     ok = _call(state="ok", at="2026-01-01T00:00:01.000000Z")
     failed = _call(state="timeout", text=None, at="2026-01-01T00:00:02.000000Z")
 
-    assert {("c1", "k"): ok} == current_calls([failed, ok]) == current_calls([ok, failed])
+    assert {("c1", "k", 0, None): ok} == current_calls([failed, ok]) == current_calls([ok, failed])
 
 
 def test_of_two_failures_the_later_counts() -> None:
@@ -193,7 +194,7 @@ def test_of_two_failures_the_later_counts() -> None:
     first = _call(state="timeout", text=None, at="2026-01-01T00:00:01.000000Z")
     second = _call(state="empty", text=None, at="2026-01-01T00:00:02.000000Z")
 
-    assert {("c1", "k"): second} == current_calls([second, first]) == current_calls([first, second])
+    assert {("c1", "k", 0, None): second} == current_calls([second, first]) == current_calls([first, second])
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_judge_key_names_the_answer_and_every_item() -> None:
 
 def test_given_answers_and_policies_have_keys_of_their_own() -> None:
     """Their key names the file's digest or the policy, the case and the repeat."""
-    given = GivenAnswers({CASE.case_id: GivenAnswer("a", "ok")}, "m", "f" * 64)
+    given = GivenAnswers({CASE.case_id: [GivenAnswer("a", "ok")]}, "m", "f" * 64)
     about = {"case_id": CASE.case_id, "repeat": 0}
     policy, file = make_plan(DATA), make_plan(DATA, answer=Model("m"), given=given)
 

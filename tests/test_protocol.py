@@ -9,16 +9,8 @@ from pathlib import Path
 import pytest
 
 from eval.cases import Case, Item
-from eval.judging.protocol import (
-    Prompts,
-    answer_messages,
-    answer_params,
-    asked_ids,
-    fill,
-    judge_messages,
-    judge_params,
-    protocol_prompts,
-)
+from eval.judging.protocol import answer_messages, answer_params, asked_ids, judge_messages, judge_params, protocol_prompts
+from eval.judging.texts import Prompts, fill
 
 GOLDEN = Path(__file__).parent / "golden" / "upstream_synthetic.json"
 

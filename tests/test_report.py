@@ -9,7 +9,8 @@ import pytest
 from bedside_bench import PANEL_IDS
 from eval.judging.graded import GradedCase
 from eval.numbers.summary import summarise
-from eval.showing.report import WIDTH, bar, number, score_table, side_by_side
+from eval.showing.cells import bar, number
+from eval.showing.report import WIDTH, score_table, side_by_side
 from tests.runs import full_run, graded_case, run_of
 
 DRUGS, EQUITY = "drug_safety", "health_equity"

@@ -209,7 +209,7 @@ def test_given_answers_are_judged_without_an_answer_model(tmp_path: Path) -> Non
     """Answers from a file are judged as they stand; a case without one is missing, never an empty answer."""
     data = case_set(2, ["drug_safety"])
     text = "\n".join(item.text for item in data.cases[0].items)
-    given = GivenAnswers({data.cases[0].case_id: GivenAnswer(text, "ok")}, "somebody", "0" * 64)
+    given = GivenAnswers({data.cases[0].case_id: [GivenAnswer(text, "ok")]}, "somebody", "0" * 64)
     run(make_plan(data, answer=Model("somebody"), given=given), tmp_path / "x.jsonl")
     calls = read_journal(tmp_path / "x.jsonl").calls
 

@@ -54,8 +54,8 @@ def _digest(journal: Path) -> str:
     replies = case_replies(data)
     return run_sha256(
         data.header["identity_sha256"],
-        answers=answer_rows(data.cases, replies, with_texts=False),
-        decisions=decision_rows(data.cases, replies, judge_models=["test-judge"], repeats=1),
+        answers=answer_rows(data.cases, replies, repeats=1, with_texts=False),
+        decisions=decision_rows(data.cases, replies, data.identity),
     )
 
 
@@ -132,10 +132,10 @@ def test_every_asked_item_has_a_row_whatever_happened(
     journal = write_journal(tmp_path / "x.jsonl", panels=["drug_safety"], fail={0: failure})
     data = read_journal(journal)
     replies = case_replies(data)
-    rows = decision_rows(data.cases, replies, judge_models=["test-judge"], repeats=1)
+    rows = decision_rows(data.cases, replies, data.identity)
     first = [row for row in rows if row["case_id"] == case_id_of("drug_safety", 0)]
 
-    assert [answer, "ok"] == [row["state"] for row in answer_rows(data.cases, replies, with_texts=False)]
+    assert [answer, "ok"] == [row["state"] for row in answer_rows(data.cases, replies, repeats=1, with_texts=False)]
     assert [(index, decision, None) for index in range(4)] == [
         (row["item_index"], row["state"], row["matched"]) for row in first
     ]

@@ -377,11 +377,21 @@ def test_text_is_ascii_json_with_a_newline_and_always_the_same() -> None:
     assert json.loads(text)["answer_model"] == "modèle \u2028"
 
 
-def test_case_that_comes_twice_is_refused() -> None:
-    """Repeated answers are nested in their case: pooling them would narrow the interval."""
-    run = run_of(graded_case("a", DRUGS, [1], [1]), graded_case("a", DRUGS, [1], [0], answer_repeat=1))
-    with pytest.raises(BadInput, match="expected one answer a case"):
+def test_an_answer_that_comes_twice_is_refused() -> None:
+    """Which of two lots of decisions on one answer counts is not guessed."""
+    run = run_of(graded_case("a", DRUGS, [1], [1]), graded_case("a", DRUGS, [1], [0]))
+    with pytest.raises(BadInput, match="expected each answer to a case once"):
         summary_of(run)
+
+
+def test_several_answers_to_a_case_are_nested_in_it() -> None:
+    """Two answers to one case are one case with their mean: pooled as two, they would narrow the interval."""
+    run = run_of(graded_case("a", DRUGS, [1], [1]), graded_case("a", DRUGS, [1], [0], answer_repeat=1))
+
+    summary = summary_of(run)
+
+    assert (1, 1) == (summary["n_expected"], summary["n_graded"])
+    assert 0.5 == summary["benchmarks"][DRUGS]["mean"]
 
 
 def test_points_that_do_not_fit_the_method_are_refused_with_their_case() -> None:

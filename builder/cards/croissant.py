@@ -20,10 +20,11 @@ import pyarrow.parquet as pq
 import pyarrow.types as pt
 import yaml
 
-from bedside_bench import PANELS_BY_ID, PUBLIC_SPLIT
+from bedside_bench import PANELS_BY_ID
 from builder.cards.card import LICENSES, UNKNOWN_LICENSE, card_summary
 from builder.dataset.footers import CARD
 from builder.errors import BadInput
+from builder.healthbench.names import CONFIGS, public_split
 from builder.tree.licence import legal_files
 from builder.tree.origin import find_origin
 
@@ -109,7 +110,8 @@ def croissant_json(folder: Path, digests: Mapping[str, Any]) -> bytes:
 def _tables(folder: Path, digests: Mapping[str, Any]) -> Iterator[_Table]:
     """Yield the Parquet files of a mirror: panels in registry order, then the rest by name; the public split first."""
     panels = [panel["id"] for panel in digests["panels"]]
-    public = next((name for name, own in digests["splits"].items() if own == PUBLIC_SPLIT), None)
+    own_public = public_split(digests)
+    public = next((name for name, own in digests["splits"].items() if own == own_public), None)
 
     def place(found: re.Match[str]) -> tuple[int, str, bool, str]:
         config, split = found["config"], found["split"]
@@ -117,9 +119,14 @@ def _tables(folder: Path, digests: Mapping[str, Any]) -> Iterator[_Table]:
 
     for found in sorted(filter(None, map(_PARQUET.fullmatch, digests["files"])), key=place):
         config, split = found["config"], found["split"]
-        about = f"Cases, one a row: {PANELS_BY_ID[config].tests}" if config in PANELS_BY_ID else "One rubric item a row"
         name = config if split == public else f"{config}@{split}"
-        yield _Table(found[0], name, f"{about}. Split {split}.", pq.read_schema(folder / found[0]))
+        yield _Table(found[0], name, f"{_rows_of(config)}. Split {split}.", pq.read_schema(folder / found[0]))
+
+
+def _rows_of(config: str) -> str:
+    if config in CONFIGS:
+        return "Conversations with rubric items, one a row"
+    return f"Cases, one a row: {PANELS_BY_ID[config].tests}" if config in PANELS_BY_ID else "One rubric item a row"
 
 
 def _about(folder: Path, digests: Mapping[str, Any]) -> dict[str, str]:

@@ -80,13 +80,15 @@ class _Rows:
     def _add(self, file: str, what: str, expected: object, found: object) -> None:
         self._findings.append(Finding(file, what, str(expected), str(found)))
 
-    def _long_tables(self) -> dict[str, _LongTable]:
+    def _long_tables(self) -> dict[str, LongTable]:
         names = {split: parquet_path("rubric_items", split) for split in self._digests["splits"]}
-        return {split: _LongTable(self._folder, name) for split, name in names.items() if name in self._files}
+        return {
+            split: LongTable(self._folder, name, RUBRIC_SCHEMA) for split, name in names.items() if name in self._files
+        }
 
     def _check_file(self, name: str, split: str, own: str) -> None:
         try:
-            for batch in _read(self._folder / name, CASE_SCHEMA):
+            for batch in read_batches(self._folder / name, CASE_SCHEMA):
                 if _has_null(batch):
                     raise BadInput("expected a value everywhere, found null")
                 self._check_batch(batch, split, own)
@@ -96,7 +98,8 @@ class _Rows:
 
     def _check_batch(self, batch: pa.RecordBatch, split: str, own: str) -> None:
         if self._whole and split in self._long:
-            self._findings += filter(None, [self._long[split].check(batch)])
+            expected = rubric_table(pa.Table.from_batches([batch]))
+            self._findings += filter(None, [self._long[split].check(expected)])
         cases = batch_cases(batch, own)
         self._digest.update(cases)
         if not self._brief:
@@ -127,21 +130,21 @@ class _Rows:
                 self._add(DIGESTS_NAME, what, f"{value}, as in the rows", self._digests[what])
 
 
-class _LongTable:
+class LongTable:
     """The rows of `rubric_items` of one split, taken in step with the cases they follow from."""
 
-    def __init__(self, folder: Path, name: str) -> None:
+    def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
+        """Begin before the first row of a file, whose columns must be those of the schema."""
         self._name = name
-        self._batches = _read(folder / name, RUBRIC_SCHEMA)
-        self._held = RUBRIC_SCHEMA.empty_table()
+        self._batches = read_batches(folder / name, schema)
+        self._held = schema.empty_table()
         self._row = 0
         self._over = False
 
-    def check(self, cases: pa.RecordBatch) -> Finding | None:
+    def check(self, expected: pa.Table) -> Finding | None:
         """Take the rows of the next cases; return the first difference. After one, all later rows may be off."""
         if self._over:
             return None
-        expected = rubric_table(pa.Table.from_batches([cases]))
         try:
             found = self._take(expected.num_rows)
         except (BadInput, pa.ArrowException, OSError) as error:
@@ -176,7 +179,7 @@ class _LongTable:
         return taken
 
 
-def _read(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def read_batches(path: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield a Parquet file's rows in batches of bounded size.
 
     Raises:

@@ -29,6 +29,8 @@ from builder.dataset.folder import parquet_path, recover
 from builder.dataset.footers import CARD, SPLIT_NAME, check_card
 from builder.dataset.rows import Progress, check_rows
 from builder.errors import BadInput
+from builder.healthbench.names import ITEMS, SPLIT, config_of
+from builder.healthbench.rows import check_example_rows
 from builder.rules.problems import shown
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -68,7 +70,10 @@ def verify_mirror(
         findings += _check_provenance(folder, digests)
     if not bad & digests["files"].keys():
         findings += _check_extras(folder, digests)
-    findings += check_rows(folder, digests, bad=bad, brief=brief, on_progress=on_progress)
+    if config := config_of(digests):
+        findings += check_example_rows(folder, digests, config, bad=bad, brief=brief, on_progress=on_progress)
+    else:
+        findings += check_rows(folder, digests, bad=bad, brief=brief, on_progress=on_progress)
     return Verified(
         tuple(findings),
         folder_digest(folder),
@@ -116,13 +121,16 @@ def _wrong_members(digests: Mapping[str, Any]) -> Iterator[Finding]:
             yield wrong(name, "an integer")
     if not _are_panels(digests["panels"]):
         yield wrong("panels", "a list of {id, n, sha256}, panels in registry order")
+    elif config_of(digests) and digests["splits"] != {SPLIT: SPLIT}:
+        yield wrong("splits", repr({SPLIT: SPLIT}))
     splits = digests["splits"]
     if not isinstance(splits, dict) or not splits or not all(SPLIT_NAME.fullmatch(str(name)) for name in splits):
         yield wrong("splits", "an object from Parquet split to the cases' own")
     elif not all(isinstance(own, str) for own in splits.values()) or len(set(splits.values())) != len(splits):
         yield wrong("splits", "an object from Parquet split to the cases' own, each once")
-    if not _is_object(digests["source"], {"kind", "repo", "revision", "license"}):
-        yield wrong("source", "an object of kind, repo, revision, license")
+    members = ("kind", "repo", "revision", "license", *(("sha256",) if config_of(digests) else ()))
+    if not _is_object(digests["source"], set(members)):
+        yield wrong("source", f"an object of {', '.join(members)}")
     if not _is_object(digests["made_by"], {"bedside-bench", "pyarrow"}):
         yield wrong("made_by", "an object of bedside-bench, pyarrow")
 
@@ -135,11 +143,15 @@ def _are_panels(panels: object) -> bool:
     if not isinstance(panels, list) or not all(_is_object(panel, {"id", "n", "sha256"}) for panel in panels):
         return False
     ids = [panel["id"] for panel in panels]
+    if config_of({"panels": panels}):
+        return True
     return bool(ids) and ids == [panel for panel in PANEL_IDS if panel in ids]
 
 
 def _expected_configs(digests: Mapping[str, Any]) -> dict[str, dict[str, list[str]]]:
     """Return config -> split -> files of a mirror, in the order of its card."""
+    if config := config_of(digests):
+        return {name: {SPLIT: [parquet_path(name, SPLIT)]} for name in (config, ITEMS)}
     splits = [name for name, _ in split_order(digests["splits"])]
     panels = [panel["id"] for panel in digests["panels"]]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+
+from bedside_bench import PUBLIC_SPLIT
 
 SUITE: Final = "healthbench"
 """The suite of a run, and the grading method of its cases."""
@@ -16,3 +19,19 @@ CONFIGS: Final = (CORE, HARD, CONSENSUS, PROFESSIONAL, META)
 """One mirror a published file, its config named after the file."""
 
 SPLIT: Final = "test"
+
+ITEMS: Final = "rubric_items"
+"""The config of the long table, a row an item."""
+
+
+def config_of(digests: Mapping[str, Any]) -> str | None:
+    """Return the config that a mirror's `digests.json` says it holds, or None where it is no mirror of this suite."""
+    panels = digests.get("panels")
+    if isinstance(panels, list) and len(panels) == 1 and isinstance(panels[0], dict) and panels[0].get("id") in CONFIGS:
+        return str(panels[0]["id"])
+    return None
+
+
+def public_split(digests: Mapping[str, Any]) -> str:
+    """Return the cases' own split that anyone may see: HealthBench publishes all that it has, as `test`."""
+    return SPLIT if config_of(digests) else PUBLIC_SPLIT

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
-from bedside_bench import PUBLIC_SPLIT
 from builder.dataset.digests import DIGESTS_NAME, HUB_FILES
 from builder.dataset.footers import CARD
 from builder.errors import BadInput
+from builder.healthbench.names import public_split
 from builder.hub.remote import Head, Reader
 from builder.tree.licence import LEGAL_PREFIXES
 
@@ -21,16 +21,17 @@ _TELLS_NOTHING: Final = frozenset({"unknown", "other"})
 _NON_COMMERCIAL: Final = re.compile(r"(?:^|-)nc(?:-|$)|non-?commercial")
 
 
-def check_held_out(splits: Mapping[str, str], *, private: bool, what: str) -> None:
+def check_held_out(digests: Mapping[str, Any], *, private: bool, what: str) -> None:
     """Stop held-out cases, and what was measured on them, from going where everyone can read.
 
     Args:
-        splits: Parquet split -> the cases' own split.
+        digests: the `digests.json` of a mirror or a run: its `splits` map Parquet splits to the cases' own.
 
     Raises:
         BadInput: there are held-out cases and the repository is public.
     """
-    held_out = sorted(own for own in splits.values() if own != PUBLIC_SPLIT)
+    public = public_split(digests)
+    held_out = sorted(own for own in (digests.get("splits") or {}).values() if own != public)
     if held_out and not private:
         raise BadInput(
             f"{what}: holds held-out cases (split {', '.join(held_out)}), which never go into a public repository: "

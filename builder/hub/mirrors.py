@@ -41,7 +41,7 @@ class MirrorPublication:
     def check(self, private: bool) -> None:
         """Stop held-out cases, and a mirror without a licence, from becoming public."""
         what = str(self.folder)
-        check_held_out(self.digests["splits"], private=private, what=what)
+        check_held_out(self.digests, private=private, what=what)
         check_mirror_license(self.digests["source"]["license"], private=private, what=what)
 
     def changes(self, head: Head, reader: Reader) -> Changes:

@@ -82,7 +82,7 @@ class Report:
     """All problems of a tree in dataset order, and what was counted on the way.
 
     `panels` maps a panel to the case files found in it; `id_dialects` maps a way of writing item ids to the cases
-    that use it (`md5`: `<md5 of the prompt>_<i>`, `local`: `item_<i>`).
+    that use it (`md5`: `<md5 of the prompt>_<i>`, `local`: `item_<i>`), empty where items have no ids of their own.
     """
 
     problems: tuple[Problem, ...]
@@ -179,7 +179,8 @@ def _counts(report: Report) -> Iterator[str]:
     ids = ", ".join(f"{dialects[name]} in {_number(n, 'case')}" for name, n in report.id_dialects.items() if n)
     panels = ", ".join(f"{panel} {n:,}" for panel, n in report.panels.items())
     yield _wrapped(f"{_number(report.n_cases, 'case')}, {_number(report.n_items, 'item')}: {panels or 'no panel'}")
-    yield _wrapped(f"item ids: {ids or 'none read'}; license: {report.license or 'unknown'}")
+    item_ids = f"item ids: {ids or 'none read'}; " if report.id_dialects or not report.panels else ""
+    yield _wrapped(f"{item_ids}license: {report.license or 'unknown'}")
     yield f"{_number(report.count('error'), 'error')}, {_number(report.count('warning'), 'warning')}"
 
 

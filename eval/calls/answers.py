@@ -1,20 +1,24 @@
-"""Answers that were given before the run: read from a file of lines, an upstream result file, or another journal.
+"""Answers that were given before the run: lines of a file, an upstream result file, a journal, or the data's own.
 
-In: a JSONL file. Out: one `GivenAnswer` a case. A case that stands twice is an error; a case without a line is missing,
-which is a state of its own and never an empty answer.
+In: a JSONL file, or cases that hold completions. Out: one `GivenAnswer` a case, of references as many as there are. A
+case that stands twice in a file is an error; a case without an answer is missing, which is a state of its own and never
+an empty answer.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from builder.errors import BadInput
 from eval.calls.call import current_calls
 from eval.calls.journal import json_lines, read_journal
+
+if TYPE_CHECKING:
+    from eval.cases import Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +31,60 @@ class GivenAnswer:
 
 @dataclass(frozen=True, slots=True)
 class GivenAnswers:
-    """The answers of a file by case id, the model they name (None where they name none), and the file's digest."""
+    """Answers by case id, one a repeat; the model they name (None where they name none); the digest of their file.
 
-    by_case: Mapping[str, GivenAnswer]
+    `completions` says which of the data's own answers they are; then there is no file.
+    """
+
+    by_case: Mapping[str, Sequence[GivenAnswer]]
     model: str | None
-    file_sha256: str
+    file_sha256: str | None
+    completions: str | None = None
+
+    @property
+    def source(self) -> str:
+        """Where they come from, as the identity says it: `file` or `data`."""
+        return "file" if self.completions is None else "data"
+
+    @property
+    def named(self) -> Mapping[str, str | None]:
+        """What names them in a key (formats.md 4)."""
+        return {"sha256": self.file_sha256} if self.completions is None else {"completions": self.completions}
+
+    def repeats(self, cases: Sequence[Case]) -> int:
+        """Return the most answers that one of these cases has, at least 1: one that is not there is missing."""
+        return max((len(self.by_case.get(case.case_id, ())) for case in cases), default=1) or 1
+
+    def answer(self, case_id: str, repeat: int) -> GivenAnswer | None:
+        """Return one answer to a case, None where there is none."""
+        answers = self.by_case.get(case_id, ())
+        return answers[repeat] if repeat < len(answers) else None
+
+
+COMPLETIONS: Final = ("physician", "reference", "given")
+"""Who wrote the answers that data can hold: a physician, models shown to physicians, the one that was labelled."""
+
+
+def completions(cases: Sequence[Case], kind: str) -> GivenAnswers:
+    """Return the answers that the data themselves hold.
+
+    Raises:
+        BadInput: none of these cases holds such an answer, or some hold more of them than others.
+    """
+    answers = {
+        case.case_id: [GivenAnswer(text, "ok" if text.strip() else "empty") for text in case.completions[kind]]
+        for case in cases
+        if case.completions.get(kind)
+    }
+    if not answers:
+        held = sorted({name for case in cases for name, texts in case.completions.items() if texts})
+        there = f"only {' and '.join(held)}" if held else "none"
+        raise BadInput(f"--answers {kind}: expected completions of that kind in the data, found {there}")
+    counts = sorted({len(texts) for texts in answers.values()})
+    if len(counts) > 1:
+        found = f"{counts[0]} to {counts[-1]}"
+        raise BadInput(f"--answers {kind}: expected as many in every case, found {found}; select some with --group")
+    return GivenAnswers(answers, kind, None, kind)
 
 
 def read_answers(path: Path) -> GivenAnswers:
@@ -48,7 +101,7 @@ def read_answers(path: Path) -> GivenAnswers:
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if first.get("kind") == "run":
         return _from_journal(path, digest)
-    answers: dict[str, GivenAnswer] = {}
+    answers: dict[str, list[GivenAnswer]] = {}
     models: set[str] = set()
     for number, line in json_lines(path):
         where = f"{path}:{number}"
@@ -61,7 +114,7 @@ def read_answers(path: Path) -> GivenAnswers:
             raise BadInput(f'{where}: expected a string "answer" for case {case_id}, found {text!r}')
         if case_id in answers:
             raise BadInput(f"{where}: case {case_id} has an answer above already; keep one line a case")
-        answers[case_id] = GivenAnswer(text, "ok" if text.strip() else "empty")
+        answers[case_id] = [GivenAnswer(text, "ok" if text.strip() else "empty")]
         models |= {model} if isinstance(model, str) else set()
     if len(models) > 1:
         raise BadInput(f"{path}: expected the answers of one model, found {', '.join(sorted(models))}; split the file")
@@ -70,11 +123,19 @@ def read_answers(path: Path) -> GivenAnswers:
 
 def _from_journal(path: Path, digest: str) -> GivenAnswers:
     journal = read_journal(path)
-    answers: dict[str, GivenAnswer] = {}
+    answers: dict[str, dict[int, GivenAnswer]] = {}
     for call in current_calls(journal.calls).values():
         if call.role == "answer":
-            if call.case_id in answers:
+            of_case = answers.setdefault(call.case_id, {})
+            if call.answer_repeat in of_case:
                 raise BadInput(f"{path}: case {call.case_id} has several answers; give a journal with one each")
-            answers[call.case_id] = GivenAnswer(call.text, call.state)
+            of_case[call.answer_repeat] = GivenAnswer(call.text, call.state)
     answer: Mapping[str, Any] = journal.identity["answer"]
-    return GivenAnswers(answers, answer["model"], digest)
+    return GivenAnswers(
+        {case_id: [found.get(n, _MISSING) for n in range(max(found) + 1)] for case_id, found in answers.items()},
+        answer["model"],
+        digest,
+    )
+
+
+_MISSING: Final = GivenAnswer(None, "missing")

@@ -6,11 +6,10 @@ what they are. They say where the scale of a panel begins and ends; they say not
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
-from eval.cases import Case, Item
+from eval.cases import Case
 
 PREFIX: Final = "builtin:"
 ENDPOINT: Final = "builtin"
@@ -32,7 +31,7 @@ def _all_items(case: Case) -> str:
 
 
 def _positive_items(case: Case) -> str:
-    return "\n".join(item.text for item in case.items if item.points > 0)
+    return "\n".join(item.text for item in case.items if (item.points or 0) > 0)
 
 
 POLICIES: Final[dict[str, Callable[[Case], str]]] = {
@@ -41,10 +40,3 @@ POLICIES: Final[dict[str, Callable[[Case], str]]] = {
     "builtin:all-items": _all_items,
     "builtin:positive-items": _positive_items,
 }
-
-
-def verbatim_reply(answer: str, *, items: Sequence[Item], ids: Sequence[str]) -> str:
-    """Return a judge reply in which an item matches iff its text is a whole line (or run of lines) of the answer."""
-    lines = f"\n{answer}\n"
-    decisions = [{"item_id": id_, "matched": f"\n{item.text}\n" in lines} for id_, item in zip(ids, items, strict=True)]
-    return json.dumps({"decisions": decisions}, ensure_ascii=False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from bedside_bench import sha256_json
+from builder.healthbench.names import SUITE as HEALTHBENCH
 
 if TYPE_CHECKING:
     from eval.cases import Case
@@ -57,8 +58,11 @@ class Call:
         return self.state in JUDGED_ANSWERS if self.role == "answer" else self.state == "ok"
 
 
-CallName: TypeAlias = tuple[str, str]
-"""Case id and key: two cases of one prompt ask for their answers under one key, and each has its own."""
+CallName: TypeAlias = tuple[str, str, int, str | None]
+"""Case id, key, answer repeat and group: what is asked in the same words has the same key, and each unit its own call.
+
+Two cases of one prompt, two equal answers to one case, two equal items of one rubric.
+"""
 
 # An answer line has none of these; formats.md 4.
 _JUDGE_ONLY: Final = ("group", "judge", "repeat")
@@ -66,13 +70,27 @@ _JUDGE_ONLY: Final = ("group", "judge", "repeat")
 
 @dataclass(frozen=True, slots=True)
 class CaseHead:
-    """What a journal keeps of a case: enough to score it without the mirror. `index` is its place in dataset order."""
+    """What a journal keeps of a case: enough to score it without the mirror. `index` is its place in dataset order.
+
+    `about` is what scores by tag need of a HealthBench example; None in other suites.
+    """
 
     case_id: str
     benchmark: str
     grading_method: str
-    items: tuple[tuple[str, int | float], ...]
+    items: tuple[tuple[str, int | float | None], ...]
     index: int
+    about: Example | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """What a HealthBench example's head holds beside: its tags, each item's tags, its physicians' group and labels."""
+
+    tags: tuple[str, ...]
+    item_tags: tuple[tuple[str, ...], ...]
+    group: str | None = None
+    labels: tuple[tuple[str, bool], ...] = ()
 
 
 def current_calls(calls: Iterable[Call]) -> dict[CallName, Call]:
@@ -82,11 +100,16 @@ def current_calls(calls: Iterable[Call]) -> dict[CallName, Call]:
     """
     current: dict[CallName, Call] = {}
     for call in calls:
-        name = (call.case_id, call.key)
+        name = call_name(call)
         known = current.get(name)
         if known is None or (call.done, call.at or "") >= (known.done, known.at or ""):
             current[name] = call
     return current
+
+
+def call_name(call: Call) -> CallName:
+    """Return which unit of a run a call belongs to."""
+    return call.case_id, call.key, call.answer_repeat, call.group
 
 
 def request_key(
@@ -115,11 +138,45 @@ def case_heads(cases: Sequence[Case]) -> list[CaseHead]:
             grading_method=case.grading_method,
             items=tuple((item.item_id, item.points) for item in case.items),
             index=index,
+            about=_about(case) if case.grading_method == HEALTHBENCH else None,
         )
         for index, case in enumerate(cases)
     ]
 
 
+def _about(case: Case) -> Example:
+    return Example(case.tags, tuple(item.tags for item in case.items), case.group, case.labels)
+
+
 def case_line(head: CaseHead) -> dict[str, Any]:
     """Return a case head as its journal line."""
-    return {"v": VERSION, "kind": "case", **{name: getattr(head, name) for name in CaseHead.__slots__}}
+    line: dict[str, Any] = {"v": VERSION, "kind": "case"}
+    line |= {name: getattr(head, name) for name in ("case_id", "benchmark", "grading_method", "items", "index")}
+    if head.about is None:
+        return line
+    items = [[*item, tags] for item, tags in zip(head.items, head.about.item_tags, strict=True)]
+    return {**line, "items": items, "tags": head.about.tags, "group": head.about.group, "labels": head.about.labels}
+
+
+def line_head(line: Mapping[str, Any], *, index: int) -> CaseHead:
+    """Return the case head that a checked journal line holds.
+
+    Args:
+        index: its place in dataset order where the line names none.
+    """
+    about = None
+    if "tags" in line:
+        about = Example(
+            tags=tuple(line["tags"]),
+            item_tags=tuple(tuple(tags) for _, _, tags in line["items"]),
+            group=line.get("group"),
+            labels=tuple((physician, label) for physician, label in line.get("labels", ())),
+        )
+    return CaseHead(
+        case_id=line["case_id"],
+        benchmark=line["benchmark"],
+        grading_method=line["grading_method"],
+        items=tuple((item[0], item[1]) for item in line["items"]),
+        index=line.get("index", index),
+        about=about,
+    )

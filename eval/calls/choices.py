@@ -5,34 +5,45 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from builder.errors import BadInput
-from eval.calls.answers import read_answers
+from builder.healthbench.names import META
+from eval.calls.answers import completions, read_answers
 from eval.calls.builtin import POLICIES, VERBATIM_JUDGE
 from eval.calls.plan import STANDARD_LIMITS, Limits, Model, Plan, Reading
-from eval.cases import read_cases, select_cases
-from eval.judging.protocol import ANSWER_TEMPERATURE, Prompts, protocol_prompts
+from eval.cases import CaseSet, read_cases, select_cases
+from eval.healthbench.protocol import read_template
+from eval.judging.protocol import ANSWER_TEMPERATURE
+from eval.judging.suites import HEALTHBENCH, Suite, suite_of
+from eval.judging.texts import Prompts
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What a person chose for a run: the options of `bedside-bench run`, keys and models resolved.
 
-    `repo` and `revision` name the repository that the mirror itself was read from, and its commit.
+    `answers` is a file, or one of `COMPLETIONS`: the answers that the data themselves hold. `judge_format` and
+    `id_style` are the suite's own where None. `repo` and `revision` name the repository that the mirror itself was read
+    from, and its commit.
     """
 
     mirror: Path
     answer: Model | None
     judge: Model | None
+    config: str | None = None
     panels: tuple[str, ...] = ()
     smoke: bool = False
     limit: int | None = None
-    answers: Path | None = None
+    groups: tuple[str, ...] = ()
+    answers: Path | str | None = None
+    answer_repeats: int = 1
     system: Path | None = None
+    grader_template: Path | None = None
     temperature: float = ANSWER_TEMPERATURE
     reasoning_effort: str | None = None
-    judge_format: str = "json_object"
-    id_style: str = "full"
+    judge_format: str | None = None
+    id_style: str | None = None
     limits: Limits = STANDARD_LIMITS
     repo: str | None = None
     revision: str | None = None
@@ -46,36 +57,77 @@ def make_plan(choices: Choices) -> Plan:
         DigestMismatch: the mirror was changed after it was built.
     """
     _check_numbers(choices)
-    given = read_answers(choices.answers) if choices.answers else None
-    if choices.answer is None and given is None:
+    file = choices.answers if isinstance(choices.answers, Path) else None
+    kind = choices.answers if isinstance(choices.answers, str) else None
+    given = read_answers(file) if file else None
+    if choices.answer is None and given is None and kind is None:
         raise BadInput("expected an answer model or a file of answers, found neither; name one with --answer-model")
     if choices.judge is None:
         raise BadInput("expected a judge model, found none; name one with --judge-model")
     _check_names(choices)
-    answer = choices.answer or Model((given and given.model) or "given answers")
-    _check_builtin(answer if given is None else None, choices.judge)
+    _check_builtin(choices.answer if choices.answers is None else None, choices.judge)
     data = read_cases(choices.mirror, repo=choices.repo, revision=choices.revision)
-    reading = Reading(
-        prompts=_prompts(choices.system),
-        judge_format=choices.judge_format,
-        id_style=choices.id_style,
-        answer_temperature=_plain(choices.temperature) if given is None and not answer.builtin else None,
-    )
+    _check_suite(choices, data)
+    selection = _selection(choices, data, kind)
+    cases = tuple(select_cases(data.cases, **selection))
+    if kind is not None:
+        given = completions(cases, kind)
     return Plan(
         data=data,
-        cases=tuple(select_cases(data.cases, panels=choices.panels, smoke=choices.smoke, limit=choices.limit)),
-        selection={
-            "panels": [panel for panel in data.panels if panel in choices.panels] if choices.panels else None,
-            "smoke": choices.smoke,
-            "limit": choices.limit,
-        },
-        answer=answer,
+        cases=cases,
+        selection=selection,
+        answer=choices.answer or Model((given and given.model) or "given answers"),
         judge=choices.judge,
-        reading=reading,
+        reading=_reading(choices, suite_of(data.suite), answer_repeats=given.repeats(cases) if given else None),
         reasoning_effort=choices.reasoning_effort,
         given=given,
         limits=choices.limits,
     )
+
+
+def _reading(choices: Choices, suite: Suite, *, answer_repeats: int | None) -> Reading:
+    """Return how replies are asked for and read; `answer_repeats` is that of given answers."""
+    policy = choices.answer is not None and choices.answer.builtin
+    return Reading(
+        prompts=_prompts(choices, suite),
+        judge_format=choices.judge_format or suite.judge_format,
+        id_style=choices.id_style or suite.id_style,
+        grouping=suite.grouping,
+        answer_repeats=answer_repeats or choices.answer_repeats,
+        answer_temperature=_plain(choices.temperature) if answer_repeats is None and not policy else None,
+    )
+
+
+def _selection(choices: Choices, data: CaseSet, kind: str | None) -> dict[str, Any]:
+    """Return the selection as a run's identity holds it (formats.md 4); what only some suites have only where given."""
+    selection: dict[str, Any] = {
+        "panels": [panel for panel in data.panels if panel in choices.panels] if choices.panels else None,
+        "smoke": choices.smoke,
+        "limit": choices.limit,
+    }
+    unknown = [panel for panel in choices.panels if panel not in data.panels]
+    if unknown:
+        selection["panels"] = list(choices.panels)  # `select_cases` says what is wrong
+    if kind is not None:
+        selection["completions"] = kind
+    if choices.groups:
+        selection["groups"] = sorted(set(choices.groups))
+    return selection
+
+
+def _check_suite(choices: Choices, data: CaseSet) -> None:
+    """Stop at a choice that the data's suite does not have."""
+    if choices.config is not None and choices.config != data.config:
+        raise BadInput(f"--config {choices.config}: expected {data.config}, the config of {choices.mirror}")
+    healthbench = data.suite == HEALTHBENCH.name
+    if choices.grader_template is not None and not healthbench:
+        raise BadInput("--grader-template: expected HealthBench data, where a grader is asked item by item")
+    if choices.id_style is not None and healthbench:
+        raise BadInput("--id-style: expected BedsideBench data: a HealthBench call asks about one item and names none")
+    if data.config == META and choices.answers != "given":
+        raise BadInput(f"{choices.mirror}: holds completions that physicians labelled; grade these: --answers given")
+    if choices.answer_repeats > 1 and choices.answers is not None:
+        raise BadInput("--answer-repeats: expected an answer model; given answers are as many as there are")
 
 
 def _check_numbers(choices: Choices) -> None:
@@ -103,15 +155,15 @@ def _check_builtin(answer: Model | None, judge: Model) -> None:
         raise BadInput(f"--judge-model {judge.name}: expected {VERBATIM_JUDGE} or a model's name")
 
 
-def _prompts(system: Path | None) -> Prompts:
-    """Return the protocol's texts, with another system text for the answer model where a file holds one."""
-    prompts = protocol_prompts()
-    if system is None:
+def _prompts(choices: Choices, suite: Suite) -> Prompts:
+    """Return the suite's texts, with another system text or grader template where a file holds one."""
+    prompts = suite.prompts() if choices.grader_template is None else read_template(choices.grader_template)
+    if choices.system is None:
         return prompts
     try:
-        return replace(prompts, answer_system=system.read_bytes().decode())
+        return replace(prompts, answer_system=choices.system.read_bytes().decode())
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{system}: expected a UTF-8 text file for --system, found: {error}") from None
+        raise BadInput(f"{choices.system}: expected a UTF-8 text file for --system, found: {error}") from None
 
 
 def _plain(temperature: float) -> float:

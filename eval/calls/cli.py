@@ -54,7 +54,14 @@ def run(
     ] = None,
     answer_model: Annotated[str | None, typer.Option(help="Model to answer: a name, or builtin:POLICY.")] = None,
     judge_model: Annotated[str, typer.Option(help="Model to judge: a name, or builtin:verbatim.")] = "gpt-5.6-sol",
+    config: Annotated[
+        str | None, typer.Option(help="The config that MIRROR must hold: all, healthbench, healthbench_hard, ...")
+    ] = None,
     panel: PanelOption = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="HealthBench: only completions of this physicians' group; may be repeated."),
+    ] = None,
     smoke: Annotated[bool, typer.Option("--smoke", help="One fixed case a panel.")] = False,
     limit: Annotated[int | None, typer.Option(min=1, help="First N cases in dataset order, after --smoke.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls in flight at most.")] = 16,
@@ -62,13 +69,29 @@ def run(
     judge_base_url: Annotated[str | None, typer.Option(help="The judge's endpoint, if it is another.")] = None,
     api_key_env: Annotated[str | None, typer.Option(help="Variable that holds the key.")] = None,
     judge_api_key_env: Annotated[str | None, typer.Option(help="Variable that holds the judge's key.")] = None,
-    answers: Annotated[Path | None, typer.Option(help="Judge the answers of this file; ask no answer model.")] = None,
+    answers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|KIND",
+            help="Judge given answers, ask no model: a file, or the data's own: physician, reference or given.",
+        ),
+    ] = None,
+    answer_repeats: Annotated[int, typer.Option(min=1, max=1000, help="Answers asked for to each case.")] = 1,
     reuse: Annotated[list[Path] | None, typer.Option(help="Take paid replies over from this journal.")] = None,
     reasoning_effort: Annotated[str | None, typer.Option(help="Sent to the answer model as it is.")] = None,
     judge_format: Annotated[
-        str, typer.Option(help="How the judge's reply is constrained: json_object, json_schema or none.")
-    ] = "json_object",
-    id_style: Annotated[str, typer.Option(help="Item ids shown to the judge: full, or short (item_0 ...).")] = "full",
+        str | None,
+        typer.Option(
+            help="How the judge's reply is constrained: json_object, json_schema or none "
+            "[json_object; none on HealthBench data]."
+        ),
+    ] = None,
+    id_style: Annotated[
+        str | None, typer.Option(help="Item ids shown to the judge: full, or short (item_0 ...) [full].")
+    ] = None,
+    grader_template: Annotated[
+        Path | None, typer.Option(help="HealthBench: the grader's prompt, with <<conversation>> and <<rubric_item>>.")
+    ] = None,
     system: Annotated[Path | None, typer.Option(help="Another system text for the answer model.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Temperature asked of the answer model.")] = 1,
     max_attempts: Annotated[int, typer.Option(min=1, help="Transport tries a call.")] = 6,
@@ -93,9 +116,12 @@ def run(
         raise typer.BadParameter("MIRROR is missing: give the folder that `bedside-bench build` wrote")
     if answer_model is None and answers is None:
         raise typer.BadParameter("give --answer-model, or --answers with a file of answers")
-    check_choice("--judge-format", judge_format, ("json_object", "json_schema", "none"))
-    check_choice("--id-style", id_style, ("full", "short"))
+    if judge_format is not None:
+        check_choice("--judge-format", judge_format, ("json_object", "json_schema", "none"))
+    if id_style is not None:
+        check_choice("--id-style", id_style, ("full", "short"))
     with one_line_errors():
+        from eval.calls.answers import COMPLETIONS
         from eval.calls.choices import Choices, make_plan
         from eval.calls.plan import Limits, standard_limits
 
@@ -112,11 +138,15 @@ def run(
                 role="judge",
                 needed=not dry_run,
             ),
+            config=config,
             panels=tuple(panel or ()),
             smoke=smoke,
             limit=limit,
-            answers=answers,
+            groups=tuple(group or ()),
+            answers=Path(answers) if answers is not None and answers not in COMPLETIONS else answers,
+            answer_repeats=answer_repeats,
             system=system,
+            grader_template=grader_template,
             temperature=temperature,
             reasoning_effort=reasoning_effort,
             judge_format=judge_format,
@@ -167,7 +197,7 @@ def _api_key(variable: str | None, base_url: str, *, role: str) -> str | None:
 def _print_estimate(plan: Plan) -> None:
     from eval.calls.estimate import estimate, estimate_table
 
-    place = "of the file" if plan.given else f"at {_place(plan.answer)}"
+    place = f"of the {plan.given.source}" if plan.given else f"at {_place(plan.answer)}"
     print(f"answers: {plan.answer.name} {place}")
     print(f"judge:   {plan.judge.name} at {_place(plan.judge)}\n")
     print(estimate_table(estimate(plan)))
@@ -230,9 +260,18 @@ def _say_how_it_ended(summary: Mapping[str, Any], output: Path, outcome: Outcome
     if (more := len(summary["failed_cases"]) - SHOWN_FAILURES) > 0:
         print(f"ungraded: and {more} more", file=sys.stderr)
     if left := summary["n_expected"] - summary["n_graded"]:
+        unscorable = sum(failed["role"] == "score" for failed in summary["failed_cases"])
         print(
             f"error: {left} of {summary['n_expected']} cases are ungraded (failed_cases in the summary names them); "
-            f"repeat the command to ask for them again: {output} keeps what is finished",
+            f"{_what_to_do(left, unscorable, output)}",
             file=sys.stderr,
         )
         raise typer.Exit(1)
+
+
+def _what_to_do(left: int, unscorable: int, output: Path) -> str:
+    again = f"repeat the command to ask for them again: {output} keeps what is finished"
+    if not unscorable:
+        return again
+    never = f"{unscorable} of them can have no score, whatever is answered: bedside-bench check names them"
+    return never if unscorable == left else f"{never}; for the others {again}"

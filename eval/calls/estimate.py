@@ -44,23 +44,29 @@ def estimate(plan: Plan) -> list[PanelEstimate]:
 
 def _panel(plan: Plan, panel: str) -> PanelEstimate:
     cases = [case for case in plan.cases if case.benchmark == panel]
+    repeats = range(plan.reading.answer_repeats)
     asked = [plan.answer_request(case) for case in cases if plan.answer_source == "model"]
-    answers = [(case, _answer(plan, case)) for case in cases if not plan.judge.builtin]
-    judged = [plan.judge_request(case, answer) for case, answer in answers if answer is not None]
+    answers = [(case, _answer(plan, case, n)) for case in cases for n in repeats if not plan.judge.builtin]
+    judged = [
+        _chars(plan.judge_request(case, answer, group=group, items=items).messages)
+        for case, answer in answers
+        if answer is not None
+        for group, items in plan.judge_groups(case)
+    ]
     return PanelEstimate(
         panel=panel,
         cases=len(cases),
-        answer_calls=len(asked),
+        answer_calls=len(asked) * len(repeats),
         judge_calls=len(judged),
-        answer_chars=sum(_chars(request.messages) for request in asked),
-        judge_chars=sum(_chars(request.messages) for request in judged),
+        answer_chars=sum(_chars(request.messages) for request in asked) * len(repeats),
+        judge_chars=sum(judged),
     )
 
 
-def _answer(plan: Plan, case: Case) -> str | None:
+def _answer(plan: Plan, case: Case, repeat: int) -> str | None:
     """Return the answer that a judge would read; None where there is none to judge."""
     if plan.given:
-        given = plan.given.by_case.get(case.case_id)
+        given = plan.given.answer(case.case_id, repeat)
         return given.text if given and given.state in JUDGED_ANSWERS else None
     return POLICIES[plan.answer.name](case) if plan.answer.builtin else "x" * ASSUMED_ANSWER_CHARS
 

@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from bedside_bench import sha256_json
 from builder.errors import BadInput
-from eval.calls.call import NO_USAGE, STATES, VERSION, Call, CaseHead, case_line
+from eval.calls.call import NO_USAGE, STATES, VERSION, Call, CaseHead, case_line, line_head
 from eval.calls.lines import ADAPT, check_call, check_case, check_header, check_members
 
 
@@ -223,9 +223,7 @@ def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData) -
         data.calls.append(call if call.usage else replace(call, usage=NO_USAGE))
     elif kind == "case":
         check_case(line)
-        items = tuple((id_, points) for id_, points in line["items"])
-        index = line.get("index", len(heads))
-        head = CaseHead(line["case_id"], line["benchmark"], line["grading_method"], items, index)
+        head = line_head(line, index=len(heads))
         if heads.setdefault(head.case_id, head) != head:
             raise ValueError(f"case {head.case_id} twice with different contents")
     elif kind == "adapt":

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, Final, TypeAlias
 
+from eval.judging.suites import GROUPINGS, suite_of
+
 Types: TypeAlias = tuple[type, ...]
 
 _TEXT: Final[Types] = (str,)
@@ -17,6 +19,7 @@ _TEXT_OR_NULL: Final[Types] = (str, NoneType)
 _COUNT: Final[Types] = (int,)
 _COUNT_OR_NULL: Final[Types] = (int, NoneType)
 _NUMBER: Final[Types] = (int, float)
+_NUMBER_OR_NULL: Final[Types] = (int, float, NoneType)
 _OBJECT: Final[Types] = (dict,)
 _OBJECT_OR_NULL: Final[Types] = (dict, NoneType)
 
@@ -37,6 +40,12 @@ CALL_OPTIONAL: Final[Mapping[str, Types]] = {
 CASE: Final[Mapping[str, Types]] = {
     **dict.fromkeys(("case_id", "benchmark", "grading_method"), _TEXT),
     "items": (list,),
+}
+CASE_OPTIONAL: Final[Mapping[str, Types]] = {
+    "index": _COUNT,
+    "tags": (list,),
+    "group": _TEXT_OR_NULL,
+    "labels": (list,),
 }
 ADAPT: Final[Mapping[str, Types]] = {
     **dict.fromkeys(("role", "model", "endpoint", "param", "action"), _TEXT),
@@ -60,9 +69,9 @@ ANSWER: Final[Mapping[str, Types]] = {
     "params": _OBJECT,
 }
 JUDGE: Final[Mapping[str, Types]] = {
-    **dict.fromkeys(("model", "endpoint", "system_sha256", "template_sha256", "format", "id_style"), _TEXT),
+    **dict.fromkeys(("model", "endpoint", "template_sha256", "format", "id_style"), _TEXT),
     "params": _OBJECT,
-    "vendor": _TEXT_OR_NULL,
+    **dict.fromkeys(("vendor", "system_sha256"), _TEXT_OR_NULL),
 }
 
 
@@ -100,32 +109,51 @@ def check_call(line: dict[str, Any]) -> None:
 
 
 def check_case(line: dict[str, Any]) -> None:
-    """Check a case line's members: items are [item_id, points].
+    """Check a case line's members: items are [item_id, points], of a HealthBench example [item_id, points, tags].
 
     Raises:
         ValueError: as `check_members`.
     """
-    check_members(line, CASE, {"index": _COUNT})
+    check_members(line, CASE, CASE_OPTIONAL)
+    n_members = 3 if "tags" in line else 2
     for item in line["items"]:
-        if not (isinstance(item, list) and len(item) == 2 and type(item[0]) is str and type(item[1]) in _NUMBER):
+        if not (isinstance(item, list) and len(item) == n_members and _is_item(*item)):
             raise ValueError(f"item {_shown(item)}")
+    if not _are_texts(line.get("tags", [])):
+        raise ValueError(f"tags {_shown(line['tags'])}")
+    for label in line.get("labels", []):
+        if not (isinstance(label, list) and list(map(type, label)) == [str, bool]):
+            raise ValueError(f"label {_shown(label)}")
+
+
+def _is_item(item_id: object, points: object, tags: object = None) -> bool:
+    if tags is None:
+        return type(item_id) is str and type(points) in _NUMBER
+    return type(item_id) is str and type(points) in _NUMBER_OR_NULL and _are_texts(tags)
+
+
+def _are_texts(values: object) -> bool:
+    return isinstance(values, list) and all(type(value) is str for value in values)
 
 
 def check_header(header: dict[str, Any]) -> None:
     """Check a first line's identity and what it says of the data.
 
     Raises:
-        ValueError: as `check_members`; also an identity without a judge or a repeat.
+        ValueError: as `check_members`; also an identity without a judge or a repeat, or of an unknown suite.
     """
     check_members(header, {"identity": _OBJECT}, {"data": _OBJECT, "started": _TEXT})
     check_members(header.get("data", {}), {}, DATA)
     identity = header["identity"]
-    check_members(identity, IDENTITY)
+    check_members(identity, IDENTITY, {"answer_repeats": _COUNT})
     check_members(identity["answer"], ANSWER)
     for judge in identity["judges"]:
         check_members(judge, JUDGE)
-    if not identity["judges"] or identity["repeats"] < 1:
+    if not identity["judges"] or identity["repeats"] < 1 or identity.get("answer_repeats", 1) < 1:
         raise ValueError("an identity without a judge call")
+    suite_of(identity["suite"])
+    if identity["grouping"] not in GROUPINGS:
+        raise ValueError(f"grouping {_shown(identity['grouping'])}")
 
 
 def _shown(value: object) -> str:

@@ -1,7 +1,7 @@
 """What a run will ask: every request by name, message and parameter, before anything is sent.
 
 In: cases and choices. Out: the requests of a case, and the identity of the run they make. `run` sends them, `estimate`
-counts them. A unit is one call: (case, item group, judge, repeat).
+counts them. A unit is one call: (case, answer repeat, item group, judge, repeat).
 """
 
 from __future__ import annotations
@@ -17,25 +17,10 @@ from eval.calls.builtin import PREFIX as BUILTIN_PREFIX
 from eval.calls.call import CaseHead, case_heads, request_key
 from eval.calls.endpoint import Endpoint
 from eval.cases import Case, CaseSet, Item
-from eval.judging.identity import SUITE, protocol_id, semantics_sha256
-from eval.judging.protocol import (
-    ANSWER_TEMPERATURE,
-    JUDGE_BASE_TOKENS,
-    JUDGE_MIN_TOKENS,
-    JUDGE_TEMPERATURE,
-    JUDGE_TOKENS_PER_ITEM,
-    Message,
-    Prompts,
-    answer_messages,
-    answer_params,
-    asked_ids,
-    judge_messages,
-    judge_params,
-    text_sha256,
-)
-
-WHOLE_CASE: Final = "*"
-_JUDGE_TOKENS_RULE: Final = f"max({JUDGE_MIN_TOKENS}, {JUDGE_BASE_TOKENS} + {JUDGE_TOKENS_PER_ITEM} x items)"
+from eval.judging.identity import protocol_id, semantics_sha256
+from eval.judging.protocol import ANSWER_TEMPERATURE, JUDGE_TEMPERATURE, answer_params
+from eval.judging.suites import BEDSIDE, WHOLE_CASE, Suite, judge_groups, suite_of
+from eval.judging.texts import Message, Prompts, text_sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +43,17 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How replies are asked for and read: the texts, the judge's reply form, the jury and the temperatures."""
+    """How replies are asked for and read: the texts, the judge's reply form, the jury and the temperatures.
+
+    `answer_repeats` is how many answers are asked for to each case, `repeats` how often a judge is asked about one.
+    """
 
     prompts: Prompts
-    judge_format: str = "json_object"
-    id_style: str = "full"
-    grouping: str = "case"
+    judge_format: str = BEDSIDE.judge_format
+    id_style: str = BEDSIDE.id_style
+    grouping: str = BEDSIDE.grouping
     repeats: int = 1
+    answer_repeats: int = 1
     answer_temperature: float | None = ANSWER_TEMPERATURE
     judge_temperature: float | None = JUDGE_TEMPERATURE
 
@@ -84,12 +73,16 @@ STANDARD_LIMITS: Final = Limits()
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call to make: its key, what it is about, what to send. Items, ids and answer are the judge's."""
+    """One call to make: its key, what it is about, what to send. Items, ids and answer are the judge's.
+
+    `doubled` says that the reply may be twice as long as the key has it, as one of that length was cut.
+    """
 
     key: str
     role: str
     case: Case
     model: Model
+    answer_repeat: int = 0
     messages: tuple[Message, ...] = ()
     params: Mapping[str, Any] = field(default_factory=dict)
     group: str | None = None
@@ -98,6 +91,7 @@ class Request:
     items: tuple[Item, ...] = ()
     ids: tuple[str, ...] = ()
     answer: str = ""
+    doubled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,28 +109,58 @@ class Plan:
     limits: Limits = STANDARD_LIMITS
 
     @property
+    def suite(self) -> Suite:
+        """The suite of the data."""
+        return suite_of(self.data.suite)
+
+    @property
     def answer_source(self) -> str:
-        """Where answers come from: model, file or policy."""
-        return "file" if self.given else "policy" if self.answer.builtin else "model"
+        """Where answers come from: model, file, policy, or the data themselves."""
+        return self.given.source if self.given else "policy" if self.answer.builtin else "model"
 
     def answer_request(self, case: Case, *, repeat: int = 0) -> Request:
         """Return the request for a case's answer."""
         if self.answer_source != "model":
-            by = {"sha256": self.given.file_sha256} if self.given else {"policy": self.answer.name}
+            by = self.given.named if self.given else {"policy": self.answer.name}
             key = sha256_json({"source": self.answer_source, **by, "case_id": case.case_id, "repeat": repeat})
-            return Request(key=key, role="answer", case=case, model=self.answer)
-        messages = answer_messages(case, prompts=self.reading.prompts)
+            return Request(key=key, role="answer", case=case, model=self.answer, answer_repeat=repeat)
+        messages = self.suite.answer_messages(case, self.reading.prompts)
         params = self.answer_params()
         key = request_key(
             endpoint=self.answer.endpoint_name, model=self.answer.name, messages=messages, params=params, repeat=repeat
         )
-        return Request(key=key, role="answer", case=case, model=self.answer, messages=tuple(messages), params=params)
+        return Request(
+            key=key,
+            role="answer",
+            case=case,
+            model=self.answer,
+            answer_repeat=repeat,
+            messages=tuple(messages),
+            params=params,
+        )
 
-    def judge_request(self, case: Case, answer: str, *, judge: int = 0, repeat: int = 0) -> Request:
-        """Return the request for a judge's decisions on all items of a case."""
-        ids = asked_ids(case.items, id_style=self.reading.id_style)
-        messages = judge_messages(case, answer, items=case.items, ids=ids, prompts=self.reading.prompts)
-        params = judge_params(ids, judge_format=self.reading.judge_format, temperature=self.reading.judge_temperature)
+    def judge_groups(self, case: Case) -> list[tuple[str, tuple[Item, ...]]]:
+        """Return what each judge call on an answer to a case asks about: a name, and its items."""
+        return judge_groups(case.items, self.reading.grouping)
+
+    def judge_request(
+        self,
+        case: Case,
+        answer: str,
+        *,
+        group: str = WHOLE_CASE,
+        items: tuple[Item, ...] | None = None,
+        answer_repeat: int = 0,
+        judge: int = 0,
+        repeat: int = 0,
+    ) -> Request:
+        """Return the request for a judge's decisions on one group of a case's items (`judge_groups`), or on all."""
+        items = case.items if items is None else items
+        ids = self.suite.asked_ids(items, id_style=self.reading.id_style)
+        messages = self.suite.judge_messages(case, answer, items=items, ids=ids, prompts=self.reading.prompts)
+        params = self.suite.judge_params(
+            ids, judge_format=self.reading.judge_format, temperature=self.reading.judge_temperature
+        )
         key = request_key(
             endpoint=self.judge.endpoint_name, model=self.judge.name, messages=messages, params=params, repeat=repeat
         )
@@ -145,12 +169,13 @@ class Plan:
             role="judge",
             case=case,
             model=self.judge,
+            answer_repeat=answer_repeat,
             messages=tuple(messages),
             params=params,
-            group=WHOLE_CASE,
+            group=group,
             judge=judge,
             repeat=repeat,
-            items=case.items,
+            items=items,
             ids=ids,
             answer=answer,
         )
@@ -168,8 +193,8 @@ class Plan:
     def identity(self) -> dict[str, Any]:
         """Return the identity of the run (formats.md 4): all that can move a result, and every non-default limit."""
         identity = {
-            "suite": SUITE,
-            "config": "all",
+            "suite": self.suite.name,
+            "config": self.data.config,
             "dataset_sha256": self.data.dataset_sha256,
             "n_cases": len(self.data.cases),
             "selection": dict(self.selection),
@@ -178,6 +203,8 @@ class Plan:
             "grouping": self.reading.grouping,
             "repeats": self.reading.repeats,
         }
+        if self.reading.answer_repeats > 1:
+            identity["answer_repeats"] = self.reading.answer_repeats
         named = {"protocol": protocol_id(identity), "semantics_sha256": semantics_sha256(identity)}
         standard = standard_limits(self.reasoning_effort)
         changed = {
@@ -194,12 +221,12 @@ class Plan:
             "model": self.answer.name,
             "endpoint": self.answer.endpoint_name if asked else None,
             "params": self.answer_params(),
-            "system_sha256": text_sha256(self.reading.prompts.answer_system) if asked else None,
+            "system_sha256": _sha256(self.reading.prompts.answer_system) if asked else None,
             "file_sha256": self.given.file_sha256 if self.given else None,
         }
 
     def _judge_identity(self) -> dict[str, Any]:
-        params: dict[str, Any] = {"max_completion_tokens": _JUDGE_TOKENS_RULE}
+        params: dict[str, Any] = {"max_completion_tokens": self.suite.judge_tokens}
         if self.reading.judge_temperature is not None:
             params["temperature"] = self.reading.judge_temperature
         return {
@@ -207,11 +234,15 @@ class Plan:
             "endpoint": self.judge.endpoint_name,
             "params": {} if self.judge.builtin else params,
             "vendor": None,
-            "system_sha256": text_sha256(self.reading.prompts.judge_system),
+            "system_sha256": _sha256(self.reading.prompts.judge_system),
             "template_sha256": self.reading.prompts.template_sha256,
             "format": self.reading.judge_format,
             "id_style": self.reading.id_style,
         }
+
+
+def _sha256(text: str | None) -> str | None:
+    return None if text is None else text_sha256(text)
 
 
 def standard_limits(reasoning_effort: str | None) -> Limits:

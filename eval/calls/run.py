@@ -8,18 +8,20 @@ the judge call; 401, 403 and 404 stop the run at once. Nothing here prints or re
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from eval.calls.builtin import POLICIES, verbatim_reply
+from eval.calls.builtin import POLICIES
 from eval.calls.call import JUDGED_ANSWERS, NO_USAGE, VERSION, Call, CallName, call_line
 from eval.calls.endpoint import Adaptation, Client, Reply, Usage
 from eval.calls.journal import Journal
 from eval.calls.plan import Plan, Request
 from eval.calls.reply import one_line, shortened
-from eval.cases import Case
-from eval.judging.judge import RefusedReplyError, parse_decisions
+from eval.cases import Case, Item
+from eval.judging.judge import RefusedReplyError
+from eval.judging.suites import WHOLE_CASE
 
 # A reply of the judge model itself may be asked for again; what the transport could not get was retried already.
 _REPLIES: Final = frozenset({"invalid_reply", "truncated", "refused", "empty"})
@@ -46,6 +48,58 @@ class Outcome:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
+class _Answer:
+    """An answer that is being judged, and how many of its judge calls have not ended."""
+
+    text: str
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One thing to ask: a case's answer, or with `of_answer` a judge's decisions on a group of its items."""
+
+    case: Case
+    repeat: int
+    of_answer: _Answer | None = None
+    group: str = WHOLE_CASE
+    items: tuple[Item, ...] = ()
+
+
+class Units:
+    """The units of a run, handed out so that what was answered is judged before the next case is asked.
+
+    So no more answers wait in memory than calls are in flight, however many cases there are.
+    """
+
+    def __init__(self, first: Iterator[Unit]) -> None:
+        """Begin with the units that need nothing else."""
+        self._first = first
+        self._ready: deque[Unit] = deque()
+        self._in_work = 0
+        self._changed = asyncio.Event()
+
+    async def take(self) -> Unit | None:
+        """Return the next unit; None when there is none and none can come."""
+        while True:
+            unit = self._ready.popleft() if self._ready else next(self._first, None)
+            if unit is not None:
+                self._in_work += 1
+                return unit
+            if not self._in_work:
+                return None
+            self._changed.clear()
+            await self._changed.wait()
+
+    def give(self, follow: Iterable[Unit]) -> None:
+        """End a unit that was taken, with those that can be asked now."""
+        self._in_work -= 1
+        self._ready.extend(follow)
+        if self._ready or not self._in_work:
+            self._changed.set()
+
+
 class _StopRunError(Exception):
     """An endpoint said that no call to it can succeed."""
 
@@ -70,9 +124,11 @@ class Runner:
 
     async def run(self, *, concurrency: int) -> Outcome:
         """Work through the plan's cases with at most `concurrency` calls in flight."""
-        rest = iter(self.plan.cases)
-        self.patience = max(min(concurrency, len(self.plan.cases)), 2)
-        workers = [asyncio.create_task(self._work(rest)) for _ in range(min(concurrency, len(self.plan.cases)))]
+        units = Units(self._answers())
+        most = sum(max(1, len(self.plan.judge_groups(case))) for case in self.plan.cases)
+        most *= self.plan.reading.answer_repeats
+        self.patience = max(min(concurrency, most), 2)
+        workers = [asyncio.create_task(self._work(units)) for _ in range(min(concurrency, most))]
         syncing = asyncio.create_task(self._sync())
         try:
             await _until_done_or_failed(workers)
@@ -86,14 +142,42 @@ class Runner:
                     raise error  # type: ignore[misc]  # it is an Exception, checked above
         return Outcome(self.stopped, self.reasons)
 
-    async def _work(self, cases: Iterator[Case]) -> None:
-        for case in cases:
-            if self.stopped:
-                return
-            answer = await self._answer(self.plan.answer_request(case))
+    def _answers(self) -> Iterator[Unit]:
+        for case in self.plan.cases:
+            for repeat in range(self.plan.reading.answer_repeats):
+                yield Unit(case, repeat)
+
+    async def _work(self, units: Units) -> None:
+        while (unit := await units.take()) is not None:
+            follow: list[Unit] = []
+            try:
+                if self.stopped:
+                    return
+                follow = await self._do(unit)
+            finally:
+                units.give(follow)
+
+    async def _do(self, unit: Unit) -> list[Unit]:
+        """Answer a case, or have one group of its items judged; return the units that can be asked now."""
+        case = unit.case
+        if unit.of_answer is None:
+            answer = await self._answer(self.plan.answer_request(case, repeat=unit.repeat))
             if answer.state in JUDGED_ANSWERS and answer.text is not None and not self.stopped:
-                await self._judge(self.plan.judge_request(case, answer.text))
-            self.on_progress(Progress("case", "judge", case.benchmark))
+                groups = self.plan.judge_groups(case)
+                about = _Answer(answer.text, left=len(groups))
+                if groups:
+                    return [Unit(case, unit.repeat, about, group, items) for group, items in groups]
+        else:
+            await self._judge(
+                self.plan.judge_request(
+                    case, unit.of_answer.text, group=unit.group, items=unit.items, answer_repeat=unit.repeat
+                )
+            )
+            unit.of_answer.left -= 1
+            if unit.of_answer.left:
+                return []
+        self.on_progress(Progress("case", "judge", case.benchmark))
+        return []
 
     async def _answer(self, request: Request) -> Call:
         finished = self._finished(request)
@@ -106,19 +190,22 @@ class Runner:
             call = await self._ask(request, reply=reply)
             if call.state not in _REPLIES or self.stopped:
                 return
+            if call.state == "truncated" and self.plan.suite.doubles:
+                request = _with_twice_the_limit(request)
 
     def _finished(self, request: Request) -> Call | None:
         """Return the final reply that the journal or a reused journal holds for a request; copy a reused one."""
-        known = self.known.get((request.case.case_id, request.key))
-        if known and known.done and _readable(known, request):
+        known = self.known.get((request.case.case_id, request.key, request.answer_repeat, request.group))
+        if known and known.done and self._readable(known, request):
             return known
         paid = self.reusable.get(request.key, {})
         old = paid.get(request.case.case_id) or next(iter(paid.values()), None)
-        if old is None or not _readable(old, request):
+        if old is None or not self._readable(old, request):
             return None
         call = replace(
             old,
             case_id=request.case.case_id,
+            answer_repeat=request.answer_repeat,
             group=request.group,
             judge=request.judge,
             repeat=request.repeat,
@@ -132,12 +219,12 @@ class Runner:
         got = await self._reply(request)
         state, reason = got.state, got.reason
         if request.role == "judge" and state == "ok":
-            state, reason = _read_reply(got.text or "", request)
+            state, reason = self._read_reply(got.text or "", request)
         call = Call(
             key=request.key,
             role=request.role,
             case_id=request.case.case_id,
-            answer_repeat=0,
+            answer_repeat=request.answer_repeat,
             group=request.group,
             judge=request.judge,
             repeat=request.repeat,
@@ -171,12 +258,12 @@ class Runner:
 
     async def _reply(self, request: Request) -> Reply:
         if request.role == "answer" and self.plan.given:
-            given = self.plan.given.by_case.get(request.case.case_id)
+            given = self.plan.given.answer(request.case.case_id, request.answer_repeat)
             if given is None:
                 return _local("missing", None, "no answer for this case in the file of answers")
             return _local(given.state, given.text, None if given.text else "the file of answers holds none")
         if request.model.endpoint is None:
-            return _local("ok", _builtin_text(request), None)
+            return _local("ok", self._builtin_text(request), None)
         return await self.client.call(
             request.model.endpoint,
             role=request.role,
@@ -188,6 +275,24 @@ class Runner:
             max_attempts=self.plan.limits.max_attempts,
             on_adapt=self._adapted,
         )
+
+    def _builtin_text(self, request: Request) -> str:
+        if request.role == "answer":
+            return POLICIES[request.model.name](request.case)
+        return self.plan.suite.verbatim(request.answer, items=request.items, ids=request.ids)
+
+    def _read_reply(self, text: str, request: Request) -> tuple[str, str | None]:
+        try:
+            self.plan.suite.read_reply(text, request.ids)
+        except RefusedReplyError as error:
+            return "invalid_reply", str(error)
+        return "ok", None
+
+    def _readable(self, call: Call, request: Request) -> bool:
+        """Whether a stored reply can still be read as an answer to the request: an edited file may not be."""
+        if request.role == "answer":
+            return call.text is not None
+        return call.text is not None and self._read_reply(call.text, request)[0] == "ok"
 
     def _adapted(self, change: Adaptation) -> None:
         line = {
@@ -252,22 +357,9 @@ def _local(state: str, text: str | None, reason: str | None) -> Reply:
     )
 
 
-def _builtin_text(request: Request) -> str:
-    if request.role == "answer":
-        return POLICIES[request.model.name](request.case)
-    return verbatim_reply(request.answer, items=request.items, ids=request.ids)
-
-
-def _read_reply(text: str, request: Request) -> tuple[str, str | None]:
-    try:
-        parse_decisions(text, request.ids)
-    except RefusedReplyError as error:
-        return "invalid_reply", str(error)
-    return "ok", None
-
-
-def _readable(call: Call, request: Request) -> bool:
-    """Whether a stored reply can still be read as an answer to the request: an edited file may not be."""
-    if request.role == "answer":
-        return call.text is not None
-    return call.text is not None and _read_reply(call.text, request)[0] == "ok"
+def _with_twice_the_limit(request: Request) -> Request:
+    """Return a request whose reply may be twice as long as its key says: once, however often it is cut."""
+    if request.doubled:
+        return request
+    limit = 2 * request.params["max_completion_tokens"]
+    return replace(request, params={**request.params, "max_completion_tokens": limit}, doubled=True)

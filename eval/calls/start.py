@@ -6,6 +6,7 @@ another run is refused with every field that differs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,10 +48,16 @@ async def run_plan(
         async with Client(max_connections=concurrency) as client:
             client.replay(map(_adaptation, old.adaptations))
             known = current_calls(old.calls)
-            judged = {call.case_id for call in known.values() if call.role == "judge" and call.done}
-            on_start(len(judged), len(plan.cases))
+            on_start(_judged(plan, known.values()), len(plan.cases))
             runner = Runner(plan, journal, client, known, reusable, now, on_progress)
             return await runner.run(concurrency=concurrency)
+
+
+def _judged(plan: Plan, calls: Iterable[Call]) -> int:
+    """Return how many of a plan's cases have a decision on every item of every answer."""
+    done = Counter(call.case_id for call in calls if call.role == "judge" and call.done)
+    repeats = plan.reading.answer_repeats
+    return sum(0 < done[case.case_id] >= repeats * len(plan.judge_groups(case)) for case in plan.cases)
 
 
 def _open(plan: Plan, journal: Journal, *, header: Mapping[str, Any], started: str) -> JournalData:
@@ -108,7 +115,7 @@ def reusable_calls(journals: Iterable[JournalData]) -> dict[str, dict[str, Call]
     found: dict[str, dict[str, Call]] = {}
     for journal in journals:
         origin = journal.header["identity_sha256"]
-        for (case_id, key), call in current_calls(journal.calls).items():
+        for (case_id, key, _, _), call in current_calls(journal.calls).items():
             if call.done and case_id not in found.get(key, {}):
                 found.setdefault(key, {})[case_id] = replace(call, reused_from=call.reused_from or origin)
     return found

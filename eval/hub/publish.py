@@ -76,7 +76,7 @@ class ResultsPublication:
     def check(self, private: bool) -> None:
         """Stop held-out cases, and texts that are not free to use, from becoming public."""
         for run in self.runs:
-            check_held_out(run.digests.get("splits") or {}, private=private, what=str(run.folder))
+            check_held_out(run.digests, private=private, what=str(run.folder))
             if run.row["with_texts"]:
                 _check_known_splits(run, private=private)
                 check_texts(run.license, allowed=self.texts_license, private=private, what=str(run.folder))

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead
 from eval.calls.journal import JournalData
 from eval.judging.graded import GradedCase, RunData
-from eval.judging.judge import RefusedReplyError, parse_decisions
+from eval.judging.judge import RefusedReplyError
 from eval.judging.jury import verdict, vote
+from eval.judging.suites import WHOLE_CASE, Suite, suite_of
 
 _TOKENS = ("input", "cached", "output", "reasoning")
 
@@ -43,7 +44,7 @@ REASONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class JudgeReply:
-    """One judge's reply to one answer: its call, its state as read now, its decisions in item order if any."""
+    """One judge's reply to one answer: its call, its state as read now, and its decisions in the order of its items."""
 
     call: Call
     state: str
@@ -51,18 +52,35 @@ class JudgeReply:
     reason: str | None
 
 
+Unit: TypeAlias = tuple[int, int, int, str]
+"""Answer repeat, judge, repeat, and the group of items that one call asks about."""
+
+
 @dataclass(frozen=True, slots=True)
 class Replies:
-    """The calls of a case that count: answers by repeat, judge replies by (answer repeat, judge, repeat)."""
+    """The calls of a case that count: answers by repeat, judge replies by unit."""
 
     answers: Mapping[int, Call]
-    judged: Mapping[tuple[int, int, int], JudgeReply]
+    judged: Mapping[Unit, JudgeReply]
+
+    def of_items(
+        self, head: CaseHead, *, grouping: str, answer_repeat: int, judge: int, repeat: int
+    ) -> list[tuple[JudgeReply | None, bool | None]]:
+        """Return for each item of a case the reply that decides it, None before it came, and the decision in it."""
+        if grouping == "item":
+            own = [self.judged.get((answer_repeat, judge, repeat, item_id)) for item_id, _ in head.items]
+            return [(reply, reply.matched[0] if reply and reply.matched else None) for reply in own]
+        reply = self.judged.get((answer_repeat, judge, repeat, WHOLE_CASE))
+        decisions = reply.matched if reply and reply.matched else (None,) * len(head.items)
+        return [(reply, decision) for decision in decisions]
 
 
 def case_replies(data: JournalData) -> dict[str, Replies]:
     """Return what each case of a journal has so far, by case id."""
-    heads = {head.case_id: head for head in data.cases}
-    styles = [judge["id_style"] for judge in data.identity["judges"]]
+    identity = data.identity
+    suite, grouping = suite_of(identity["suite"]), identity["grouping"]
+    styles = [judge["id_style"] for judge in identity["judges"]]
+    groups = {head.case_id: _groups(head, grouping) for head in data.cases}
     found: dict[str, Replies] = {head.case_id: Replies({}, {}) for head in data.cases}
     # Every call, not only the current one of its key: a reply that was edited since must not hide a later good one.
     for call in _by_time(data.calls):
@@ -71,11 +89,24 @@ def case_replies(data: JournalData) -> dict[str, Replies]:
             continue
         if call.role == "answer":
             _keep(replies.answers, call.answer_repeat, call, done=call.done)
-        else:
-            reply = _read(call, heads[call.case_id], styles[call.judge or 0])
-            where = (call.answer_repeat, call.judge or 0, call.repeat or 0)
+            continue
+        group = call.group or WHOLE_CASE
+        items = groups[call.case_id].get(group)
+        if items is not None:
+            reply = _read(call, _asked_ids(items, styles[call.judge or 0]), suite)
+            where = (call.answer_repeat, call.judge or 0, call.repeat or 0, group)
             _keep(replies.judged, where, reply, done=reply.state == "ok")
     return found
+
+
+def _groups(head: CaseHead, grouping: str) -> dict[str, tuple[str, ...]]:
+    """Return the item ids of each judge call on a case, by the group that its calls name."""
+    ids = tuple(item_id for item_id, _ in head.items)
+    return {item_id: (item_id,) for item_id in ids} if grouping == "item" else {WHOLE_CASE: ids}
+
+
+def _asked_ids(ids: tuple[str, ...], id_style: str) -> tuple[str, ...]:
+    return tuple(f"item_{index}" for index in range(len(ids))) if id_style == "short" else ids
 
 
 def _by_time(calls: Iterable[Call]) -> list[Call]:
@@ -89,27 +120,40 @@ def _keep(into: Any, key: Any, value: Any, *, done: bool) -> None:
         into[key] = value
 
 
-def _read(call: Call, head: CaseHead, id_style: str) -> JudgeReply:
+def _read(call: Call, ids: tuple[str, ...], suite: Suite) -> JudgeReply:
     if call.state != "ok":
         return JudgeReply(call, call.state, None, call.reason)
-    own = tuple(id_ for id_, _ in head.items)
-    ids = own if id_style == "full" else tuple(f"item_{index}" for index in range(len(own)))
     try:
-        return JudgeReply(call, "ok", parse_decisions(call.text or "", ids), None)
+        return JudgeReply(call, "ok", suite.read_reply(call.text or "", ids), None)
     except RefusedReplyError as error:
         return JudgeReply(call, "invalid_reply", None, str(error))
+
+
+def answer_repeats(identity: Mapping[str, Any]) -> int:
+    """Return how many answers a run asks for to each case."""
+    return int(identity.get("answer_repeats", 1))
+
+
+def grade_cases(
+    heads: Iterable[CaseHead], replies: Mapping[str, Replies], identity: Mapping[str, Any]
+) -> tuple[GradedCase, ...]:
+    """Return every selected case graded, failed or pending, one for each of its answers, in dataset order."""
+    repeats = range(answer_repeats(identity))
+    return tuple(grade_case(head, replies[head.case_id], identity, answer_repeat=n) for head in heads for n in repeats)
 
 
 def grade_journal(data: JournalData) -> RunData:
     """Return a journal's run with every selected case graded, failed or pending."""
     identity, header = data.identity, data.header
     replies = case_replies(data)
-    cases = tuple(grade_case(head, replies[head.case_id], identity) for head in data.cases)
+    cases = grade_cases(data.cases, replies, identity)
     times = [call.at for call in data.calls if call.at]
     return RunData(
         protocol_version=identity["protocol"],
         cases=cases,
         file_order=_file_order(data, cases),
+        suite=identity["suite"],
+        config=identity["config"],
         answer_model=identity["answer"]["model"],
         judge_model=" + ".join(judge["model"] for judge in identity["judges"]),
         answer_temperature=_sent_temperature(data, "answer"),
@@ -133,50 +177,58 @@ def grade_journal(data: JournalData) -> RunData:
     )
 
 
-def grade_case(head: CaseHead, replies: Replies, identity: Mapping[str, Any]) -> GradedCase:
-    """Return a case graded by its first answer's replies, or failed, or pending."""
-    answer = replies.answers.get(0)
+def grade_case(head: CaseHead, replies: Replies, identity: Mapping[str, Any], *, answer_repeat: int = 0) -> GradedCase:
+    """Return a case graded by the replies to one of its answers, or failed, or pending."""
+    answer = replies.answers.get(answer_repeat)
     graded = GradedCase(
         case_id=head.case_id,
         benchmark=head.benchmark,
         grading_method=head.grading_method,
-        answer_repeat=0,
+        answer_repeat=answer_repeat,
         item_ids=tuple(id_ for id_, _ in head.items),
         points=tuple(points for _, points in head.items),
         matched=None,
         state="pending",
         answer_state=answer.state if answer else None,
+        n_chars=None if answer is None or answer.text is None else len(answer.text),
     )
+    if head.about is not None:
+        about = head.about
+        graded = replace(graded, tags=about.tags, item_tags=about.item_tags, group=about.group, labels=about.labels)
     if answer is None:
         return graded
     if answer.state not in JUDGED_ANSWERS or answer.text is None:
         return _failed(graded, "answer", "empty" if answer.state in JUDGED_ANSWERS else answer.state)
-    matched = _verdicts(replies, n_items=len(head.items), identity=identity)
-    if matched is not None:
+    decided, states = _verdicts(head, replies, identity, answer_repeat=answer_repeat)
+    matched = tuple(value for value in decided if value is not None)
+    if len(matched) == len(decided):
         return replace(graded, matched=matched, state="graded")
-    states = _judge_states(replies, identity)
+    graded = replace(graded, decided=decided)
     refused = next((state for state in states if state not in (None, "ok")), None)
     state = refused or (None if None in states else UNRESOLVED)
     return _failed(graded, "judge", state) if state else graded
 
 
-def _judge_states(replies: Replies, identity: Mapping[str, Any]) -> list[str | None]:
-    """Return the states of every judge's repeats on the first answer, None where one was not called yet."""
-    units = [(0, judge, repeat) for judge in range(len(identity["judges"])) for repeat in range(identity["repeats"])]
-    return [replies.judged[unit].state if unit in replies.judged else None for unit in units]
+def _verdicts(
+    head: CaseHead, replies: Replies, identity: Mapping[str, Any], *, answer_repeat: int
+) -> tuple[tuple[bool | None, ...], list[str | None]]:
+    """Return the jury's verdict on every item, None where it has none, and the state of every reply behind them.
 
-
-def _verdicts(replies: Replies, *, n_items: int, identity: Mapping[str, Any]) -> tuple[bool, ...] | None:
-    """Return the jury's verdict on every item of the first answer, or None where any item has none."""
-    verdicts = []
-    for index in range(n_items):
-        votes = []
-        for judge in range(len(identity["judges"])):
-            asked = [replies.judged.get((0, judge, repeat)) for repeat in range(identity["repeats"])]
-            votes.append(vote([reply.matched[index] if reply and reply.matched else None for reply in asked]))
-        verdicts.append(verdict(votes))
-    decided = tuple(value for value in verdicts if value is not None)
-    return decided if len(decided) == n_items else None
+    The state of a reply that has not come is None.
+    """
+    votes: list[list[bool | None]] = [[] for _ in head.items]
+    states: list[str | None] = []
+    for judge in range(len(identity["judges"])):
+        asked = [
+            replies.of_items(
+                head, grouping=identity["grouping"], answer_repeat=answer_repeat, judge=judge, repeat=repeat
+            )
+            for repeat in range(identity["repeats"])
+        ]
+        states += [reply.state if reply else None for of_repeat in asked for reply, _ in of_repeat]
+        for index, of_item in enumerate(votes):
+            of_item.append(vote([of_repeat[index][1] for of_repeat in asked]))
+    return tuple(map(verdict, votes)), states
 
 
 def _failed(case: GradedCase, role: str, state: str) -> GradedCase:
@@ -184,9 +236,12 @@ def _failed(case: GradedCase, role: str, state: str) -> GradedCase:
 
 
 def _file_order(data: JournalData, cases: Sequence[GradedCase]) -> tuple[int, ...]:
-    index = {case.case_id: number for number, case in enumerate(cases) if case.state == "graded"}
+    index: dict[str, list[int]] = {}
+    for number, case in enumerate(cases):
+        if case.state == "graded":
+            index.setdefault(case.case_id, []).append(number)
     judged = [call.case_id for call in data.calls if call.role == "judge" and call.state == "ok"]
-    return tuple(index[case_id] for case_id in dict.fromkeys(judged) if case_id in index)
+    return tuple(number for case_id in dict.fromkeys(judged) for number in index.get(case_id, ()))
 
 
 def _sent_temperature(data: JournalData, role: str) -> float | None:

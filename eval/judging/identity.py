@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from bedside_bench import sha256_json
 from eval.judging.jury import VERDICT_RULE, VOTE_RULE
-from eval.judging.protocol import ANSWER_TEMPERATURE, JUDGE_TEMPERATURE, PROTOCOL, protocol_prompts, text_sha256
-from eval.numbers.defaults import ALPHA, SAMPLES, SEED, SPEC
+from eval.judging.protocol import ANSWER_TEMPERATURE, JUDGE_TEMPERATURE
+from eval.judging.suites import suite_of
+from eval.judging.texts import text_sha256
+from eval.numbers.defaults import ALPHA, SEED, SPEC
 
-SUITE: Final = "bedside-bench"
-_STREAMS: Final = {SPEC: "numpy default_rng, appendix H"}
 _UPSTREAM_STREAM: Final = "random.Random, file order"
 
 Identity = Mapping[str, Any]
@@ -32,14 +32,22 @@ class _Nothing:
 _NOTHING: Final = _Nothing()
 
 
-def semantics(identity: Identity, *, dialect: str = SPEC, samples: int = SAMPLES, seed: int = SEED) -> dict[str, Any]:
+def semantics(
+    identity: Identity, *, dialect: str = SPEC, samples: int | None = None, seed: int = SEED
+) -> dict[str, Any]:
     """Return everything that turns replies into numbers, and nothing else: no model, endpoint, data, time or version.
 
     Values of several judges stand as a list where they differ. A text or temperature that was never sent is null.
+
+    Args:
+        samples: resamples of an interval; the suite's own number where not given.
+
+    Raises:
+        ValueError: the identity's suite is unknown.
     """
-    answer, judges = identity["answer"], identity["judges"]
+    answer, judges, suite = identity["answer"], identity["judges"], suite_of(identity["suite"])
     return {
-        "scoring": {"dialect": dialect, "missing": "ungraded"},
+        "scoring": {"dialect": dialect, "missing": "ungraded", **suite.scoring},
         "prompts": {
             "answer_system": answer["system_sha256"],
             "judge_system": _one(judge["system_sha256"] for judge in judges),
@@ -57,8 +65,8 @@ def semantics(identity: Identity, *, dialect: str = SPEC, samples: int = SAMPLES
             "judge": _one(judge["params"].get("temperature") for judge in judges),
         },
         "bootstrap": {
-            "stream": _STREAMS.get(dialect, _UPSTREAM_STREAM),
-            "samples": samples,
+            "stream": suite.stream if dialect == SPEC else _UPSTREAM_STREAM,
+            "samples": suite.samples if samples is None else samples,
             "seed": seed,
             "alpha": ALPHA,
         },
@@ -71,7 +79,7 @@ def _one(values: Iterable[Any]) -> Any:
     return listed[0] if all(value == listed[0] for value in listed) else listed
 
 
-def semantics_sha256(identity: Identity, *, dialect: str = SPEC, samples: int = SAMPLES, seed: int = SEED) -> str:
+def semantics_sha256(identity: Identity, *, dialect: str = SPEC, samples: int | None = None, seed: int = SEED) -> str:
     """Return the digest of a run's semantics under a dialect and bootstrap settings."""
     return sha256_json(semantics(identity, dialect=dialect, samples=samples, seed=seed))
 
@@ -81,16 +89,19 @@ def protocol_id(identity: Identity) -> str:
 
     What was never sent cannot differ: given answers and policies have no system text, a builtin judge no temperature.
     """
-    asked = semantics(identity)
-    prompts = protocol_prompts()
+    asked, suite = semantics(identity), suite_of(identity["suite"])
+    prompts = suite.prompts()
+    template = asked["prompts"]["judge_template"]
+    name = suite.protocol(template if isinstance(template, str) else None)
+    named = suite.protocol(prompts.template_sha256) != name
     standard = {
         "prompts": {
-            "answer_system": text_sha256(prompts.answer_system),
-            "judge_system": text_sha256(prompts.judge_system),
-            "judge_template": prompts.template_sha256,
+            "answer_system": _sha256(prompts.answer_system),
+            "judge_system": _sha256(prompts.judge_system),
+            "judge_template": template if named else prompts.template_sha256,
         },
-        "reply": {"format": "json_object", "id_style": "full", "fence": "whole reply, once"},
-        "grouping": "case",
+        "reply": {"format": suite.judge_format, "id_style": suite.id_style, "fence": "whole reply, once"},
+        "grouping": suite.grouping,
         "jury": {"judges": 1, "repeats": 1, "vote": VOTE_RULE, "verdict": VERDICT_RULE},
         "temperatures": {"answer": ANSWER_TEMPERATURE, "judge": JUDGE_TEMPERATURE},
     }
@@ -98,9 +109,13 @@ def protocol_id(identity: Identity) -> str:
         standard["prompts"]["answer_system"] = standard["temperatures"]["answer"] = None  # type: ignore[index]
     if not any(judge["params"] for judge in identity["judges"]):
         standard["temperatures"]["judge"] = None  # type: ignore[index]
-    if all(asked[name] == value for name, value in standard.items()):
-        return PROTOCOL
-    return f"{PROTOCOL}+{sha256_json(asked)[:8]}"
+    if all(asked[name_] == value for name_, value in standard.items()):
+        return name
+    return f"{name}+{sha256_json(asked)[:8]}"
+
+
+def _sha256(text: str | None) -> str | None:
+    return None if text is None else text_sha256(text)
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], *, at: str = "") -> list[str]:

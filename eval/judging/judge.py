@@ -12,7 +12,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from eval.cases import Item
 
 _FENCE = re.compile(r"\s*```[^\n`]*\n(.*)\n?```\s*", re.DOTALL)
 
@@ -44,15 +47,27 @@ def parse_decisions(text: str, ids: Sequence[str]) -> tuple[bool, ...]:
 
 
 def _decision_list(text: str) -> list[Any]:
+    reply = reply_object(text)
+    if not isinstance(reply.get("decisions"), list):
+        raise RefusedReplyError('expected an object with a list "decisions"')
+    decisions: list[Any] = reply["decisions"]
+    return decisions
+
+
+def reply_object(text: str) -> dict[str, Any]:
+    """Return the one JSON object that a whole reply is, bare or in one code fence that spans it.
+
+    Raises:
+        RefusedReplyError: the reply is anything else: a word beside it, a key twice, NaN, a cut text.
+    """
     fenced = _FENCE.fullmatch(text)
     try:
         reply = json.loads(fenced.group(1) if fenced else text, object_pairs_hook=_no_repeats, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise RefusedReplyError(f"expected one JSON object and nothing else, found: {_line(error)}") from None
-    if not isinstance(reply, dict) or not isinstance(reply.get("decisions"), list):
-        raise RefusedReplyError('expected an object with a list "decisions"')
-    decisions: list[Any] = reply["decisions"]
-    return decisions
+    if not isinstance(reply, dict):
+        raise RefusedReplyError(f"expected a JSON object, found {_short(reply)}")
+    return reply
 
 
 def _decision(entry: object) -> tuple[str, bool]:
@@ -62,6 +77,17 @@ def _decision(entry: object) -> tuple[str, bool]:
         if type(id_) is str and type(matched) is bool:
             return id_, matched
     raise RefusedReplyError(f"expected a decision with a string item_id and a boolean matched, found {_short(entry)}")
+
+
+def verbatim_reply(answer: str, *, items: Sequence[Item], ids: Sequence[str]) -> str:
+    """Return the built-in judge's reply: an item matches iff its text is a whole line, or lines, of the answer."""
+    decisions = [{"item_id": id_, "matched": stands_in(item, answer)} for id_, item in zip(ids, items, strict=True)]
+    return json.dumps({"decisions": decisions}, ensure_ascii=False)
+
+
+def stands_in(item: Item, answer: str) -> bool:
+    """Whether an item's text is a whole line, or a run of whole lines, of an answer."""
+    return f"\n{item.text}\n" in f"\n{answer}\n"
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

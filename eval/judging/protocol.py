@@ -7,15 +7,13 @@ protocol id then carries the digest of its semantics.
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
 
 from eval.cases import Case, Item
+from eval.judging.texts import Message, Prompts, fill
 
 PROTOCOL: Final = "bedside-bench-grading-v1"
 REFERENCE_JUDGE: Final = "gpt-5.6-sol"
@@ -27,31 +25,10 @@ JUDGE_TEMPERATURE: Final = 0
 JUDGE_MIN_TOKENS: Final = 5_000
 JUDGE_BASE_TOKENS: Final = 1_000
 JUDGE_TOKENS_PER_ITEM: Final = 80
+JUDGE_TOKENS_RULE: Final = f"max({JUDGE_MIN_TOKENS}, {JUDGE_BASE_TOKENS} + {JUDGE_TOKENS_PER_ITEM} x items)"
 
 JUDGE_FORMATS: Final = ("json_schema", "json_object", "none")
 ID_STYLES: Final = ("full", "short")
-
-Message = dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Prompts:
-    """The texts of a run: both system texts, the judge's user message and its item line, with `<<name>>` places."""
-
-    answer_system: str
-    judge_system: str
-    judge_user: str
-    judge_item: str
-
-    @property
-    def template_sha256(self) -> str:
-        """The digest of the judge message's form: its template, a blank line, its item line."""
-        return text_sha256(f"{self.judge_user}\n\n{self.judge_item}")
-
-
-def text_sha256(text: str) -> str:
-    """Return the SHA-256 hex of a text's UTF-8 bytes."""
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @cache
@@ -62,11 +39,6 @@ def protocol_prompts() -> Prompts:
     return Prompts(*((folder / f"{name}.txt").read_bytes().decode() for name in names))
 
 
-def fill(template: str, values: Mapping[str, str]) -> str:
-    """Return the template with each `<<name>>` replaced once: a value that itself holds `<<...>>` stays as it is."""
-    return re.sub(r"<<(\w+)>>", lambda place: values[place.group(1)], template)
-
-
 def asked_ids(items: Sequence[Item], *, id_style: str = "full") -> tuple[str, ...]:
     """Return the ids that the judge is shown, in file order: the items' own, or `item_<index>` in short style."""
     if id_style == "short":
@@ -75,21 +47,22 @@ def asked_ids(items: Sequence[Item], *, id_style: str = "full") -> tuple[str, ..
 
 
 def answer_messages(case: Case, *, prompts: Prompts) -> list[Message]:
-    """Return the answer call's messages: the system text and the conversation unchanged."""
+    """Return the answer call's messages: the system text, if the suite sends one, and the conversation unchanged."""
     turns = [{"role": role, "content": content} for role, content in case.conversation]
-    return [{"role": "system", "content": prompts.answer_system}, *turns]
+    return turns if prompts.answer_system is None else [{"role": "system", "content": prompts.answer_system}, *turns]
 
 
 def judge_messages(
     case: Case, answer: str, *, items: Sequence[Item], ids: Sequence[str], prompts: Prompts
 ) -> list[Message]:
     """Return the judge call's messages for the items that one call asks about; points print in Python's `+g` form."""
+    line = prompts.judge_item or ""
     lines = [
-        fill(prompts.judge_item, {"item_id": id_, "points": format(item.points, "+g"), "text": item.text})
+        fill(line, {"item_id": id_, "points": format(item.points, "+g"), "text": item.text})
         for id_, item in zip(ids, items, strict=True)
     ]
     user = fill(prompts.judge_user, {"prompt": case.prompt, "answer": answer, "items": "\n".join(lines)})
-    return [{"role": "system", "content": prompts.judge_system}, {"role": "user", "content": user}]
+    return [{"role": "system", "content": prompts.judge_system or ""}, {"role": "user", "content": user}]
 
 
 def answer_params(*, temperature: float | None, reasoning_effort: str | None) -> dict[str, Any]:

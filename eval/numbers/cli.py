@@ -13,37 +13,53 @@ import typer
 from bedside_bench import __version__
 from builder.cli import one_line_errors
 from builder.errors import BadInput
-from eval.numbers.defaults import DIALECTS, SAMPLES, SEED, SPEC
+from eval.numbers.defaults import DIALECTS, SEED, SPEC
 
 
 class Settings(NamedTuple):
     """How decisions are turned into numbers."""
 
     dialect: str = SPEC
-    samples: int = SAMPLES
+    samples: int | None = None
     seed: int = SEED
+    length_center: float | None = None
+    length_penalty: float | None = None
 
 
 STANDARD = Settings()
 
-SamplesOption = Annotated[int, typer.Option("--bootstrap-samples", min=1, help="Resamples of each interval.")]
+SamplesOption = Annotated[
+    int | None,
+    typer.Option("--bootstrap-samples", min=1, help="Resamples of each interval [10000; of a HealthBench run 1000]."),
+]
 SeedOption = Annotated[int, typer.Option("--bootstrap-seed", min=0, help="Seed of the intervals' random stream.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")]
 
 
 def score(
-    results: Annotated[Path, typer.Argument(metavar="X.jsonl", help="A journal, or another runner's result file.")],
+    results: Annotated[Path, typer.Argument(metavar="X", help="A journal, or another evaluator's result file.")],
     data: Annotated[Path | None, typer.Option(help="Mirror with the cases; minimal lines need it.")] = None,
     dialect: Annotated[str, typer.Option(help="Scoring rule: spec, upstream or upstream-veto.")] = SPEC,
-    samples: SamplesOption = SAMPLES,
+    samples: SamplesOption = None,
     seed: SeedOption = SEED,
+    length_center: Annotated[
+        float | None,
+        typer.Option(
+            "--length-center", min=0, help="HealthBench: the answer length that costs nothing, in characters."
+        ),
+    ] = None,
+    length_penalty: Annotated[
+        float | None, typer.Option("--length-penalty", min=0, help="HealthBench: what 500 characters more cost.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="Write the summary as JSON here.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Score the decisions of a result file: no network, nothing asked again."""
     check_choice("--dialect", dialect, DIALECTS)
+    if (length_center is None) != (length_penalty is None):
+        raise typer.BadParameter("--length-center and --length-penalty: give both or neither")
     with one_line_errors():
-        settings = Settings(dialect, samples, seed)
+        settings = Settings(dialect, samples, seed, length_center, length_penalty)
         summary = summarise_file(results, mirror=data, settings=settings)
         show_summary(summary, as_json=as_json)
         if settings == STANDARD:
@@ -60,12 +76,23 @@ def check_choice(option: str, value: str, allowed: Sequence[str]) -> None:
 
 def summarise_file(path: Path, *, mirror: Path | None, settings: Settings) -> Mapping[str, Any]:
     """Return the summary of a result file of any kind."""
-    from eval.numbers.readers import read_run, summarise_run
+    from eval.healthbench.summary import LengthRule
+    from eval.numbers.readers import read_imported, read_run, summarise_imported, summarise_run
 
-    run = read_run(path, mirror=mirror)
-    return summarise_run(
-        run, dialect=settings.dialect, samples=settings.samples, seed=settings.seed, software=software()
-    )
+    length = None
+    if settings.length_center is not None and settings.length_penalty is not None:
+        length = LengthRule(settings.length_center, settings.length_penalty)
+    how: dict[str, Any] = {
+        "dialect": settings.dialect,
+        "samples": settings.samples,
+        "seed": settings.seed,
+        "length": length,
+        "software": software(),
+    }
+    imported = read_imported(path, mirror=mirror)
+    if imported is not None:
+        return summarise_imported(imported, **how)
+    return summarise_run(read_run(path, mirror=mirror), **how)
 
 
 def show_summary(summary: Mapping[str, Any], *, as_json: bool) -> None:

@@ -10,5 +10,6 @@ UPSTREAM_VETO: Final = "upstream-veto"
 DIALECTS: Final = (SPEC, UPSTREAM, UPSTREAM_VETO)
 
 SAMPLES: Final = 10_000
+HEALTHBENCH_SAMPLES: Final = 1_000
 SEED: Final = 42
 ALPHA: Final = 0.05

@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANEL_IDS
+from eval.healthbench.notices import healthbench_notices
 from eval.judging.graded import RunData
 from eval.judging.protocol import PROTOCOL
+from eval.judging.suites import HEALTHBENCH
 from eval.numbers.defaults import SPEC
 from eval.numbers.panels import Overall, PanelResult, ScoredCase
 from eval.numbers.scoring import NO_POSITIVE_POINTS
@@ -28,8 +30,13 @@ def run_notices(run: RunData, panels: Sequence[PanelResult], overall: Overall, *
     """Yield a run's notices: what was run, what is missing, how to read the numbers, what its cases show."""
     yield from _labels(run, dialect)
     yield from _incomplete(panels)
-    yield from _scope(panels, overall, dialect)
-    yield SAMPLING_ONLY
+    if run.suite == HEALTHBENCH.name:
+        yield from healthbench_notices(run)
+    else:
+        yield from _scope(panels, overall, dialect)
+    if overall.mean is not None:
+        yield SAMPLING_ONLY
+    yield from _repeats(run)
     yield from _intervals(panels, overall)
     yield from _cases([case for panel in panels for case in panel.cases if case.score is not None])
     if run.certificate is None and not (run.judge_model or "").startswith(BUILTIN):  # a stand-in needs none
@@ -40,13 +47,19 @@ def run_notices(run: RunData, panels: Sequence[PanelResult], overall: Overall, *
 def _labels(run: RunData, dialect: str) -> Iterator[str]:
     if dialect != SPEC:
         yield f"dialect {dialect}: scored as the published runner scores, not comparable with dialect {SPEC}"
-    if run.protocol_version != PROTOCOL:
+    if run.suite != HEALTHBENCH.name and run.protocol_version != PROTOCOL:
         yield f"non-standard protocol {run.protocol_version}: not comparable with runs of {PROTOCOL}"
     answer, judge = run.answer_model or "", run.judge_model or ""
     if answer.startswith(BUILTIN):
         yield f"answers come from the built-in policy {answer}, not from a model"
     if judge.startswith(BUILTIN):
         yield f"decisions come from the built-in judge {judge}, not from a model: they show the pipeline, not quality"
+
+
+def _repeats(run: RunData) -> Iterator[str]:
+    answers = len({case.answer_repeat for case in run.cases})
+    if answers > 1:
+        yield f"{answers} answers a case: a case counts once, with the mean of its answers"
 
 
 def _incomplete(panels: Sequence[PanelResult]) -> Iterator[str]:
@@ -98,7 +111,7 @@ def _cases(judged: Sequence[ScoredCase]) -> Iterator[str]:
     if zero:
         yield f"without positive items, 0.0 whatever the answer: {count(zero, 'case')}"
     if unscored:
-        yield f"without positive items, ungraded in this dialect: {count(unscored, 'case')}"
+        yield f"without positive items, so without a score: {count(unscored, 'case')}"
 
 
 def count(n: int, noun: str) -> str:

@@ -8,12 +8,15 @@ is counted, and widens the bounds. Not done here: the summary's keys (`summary`)
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
 from bedside_bench import PANEL_IDS
 from builder.errors import BadInput
+from builder.healthbench.names import SUITE as HEALTHBENCH
+from eval.healthbench import examples
+from eval.healthbench.examples import NO_POINTS
 from eval.judging.graded import GradedCase, RunData
 from eval.numbers.bootstrap import Interval, overall_interval, panel_interval, upstream_intervals
 from eval.numbers.defaults import SAMPLES, SEED, SPEC
@@ -37,9 +40,14 @@ class ScoredCase:
         return None if self.score is None else self.score.score
 
     @property
+    def graded(self) -> bool:
+        """Whether every item is decided and the case counts: with a score, or where its data define none."""
+        return self.score is not None and (self.value is not None or NO_POINTS in self.score.flags)
+
+    @property
     def failed(self) -> bool:
         """Whether the case was attempted and has no score."""
-        return self.case.state == "failed" or (self.score is not None and self.value is None)
+        return self.case.state == "failed" or (self.score is not None and not self.graded)
 
     @property
     def pending(self) -> bool:
@@ -58,7 +66,7 @@ class PanelResult:
     @property
     def graded(self) -> tuple[CaseScore, ...]:
         """The scores that count."""
-        return tuple(case.score for case in self.cases if case.score is not None and case.value is not None)
+        return tuple(case.score for case in self.cases if case.score is not None and case.graded)
 
     @property
     def scores(self) -> tuple[float, ...]:
@@ -88,13 +96,13 @@ class Overall:
 
 
 def score_cases(run: RunData, *, dialect: str = SPEC) -> tuple[ScoredCase, ...]:
-    """Score every selected case of a run, in its order.
+    """Score every answer to every selected case of a run, in its order.
 
     Raises:
-        BadInput: a rubric does not fit its grading method in this dialect, or a case comes twice.
+        BadInput: a rubric does not fit its grading method in this dialect, or an answer comes twice.
     """
-    if len({case.case_id for case in run.cases}) != len(run.cases):
-        raise BadInput("summary: expected one answer a case, found several; score one answer repeat at a time")
+    if len({(case.case_id, case.answer_repeat) for case in run.cases}) != len(run.cases):
+        raise BadInput("summary: expected each answer to a case once, found one twice")
     return tuple(_score(case, dialect) for case in run.cases)
 
 
@@ -104,12 +112,66 @@ def _score(case: GradedCase, dialect: str) -> ScoredCase:
         return ScoredCase(case, None, Bounds(0.0, 1.0))
     try:
         if case.matched is None:
-            missing = [None] * len(case.points)
-            return ScoredCase(case, None, score_bounds(case.grading_method, case.points, missing, dialect=dialect))
-        score = score_case(case.grading_method, case.points, case.matched, dialect=dialect)
+            decided = case.decided or (None,) * len(case.points)
+            return ScoredCase(case, None, _bounds(case, decided, dialect))
+        score = _case_score(case, case.matched, dialect)
     except (ValueError, OverflowError) as error:
         raise BadInput(f"case {case.case_id} ({case.benchmark}): {error}; check the data it was judged on") from error
     return ScoredCase(case, score, Bounds(score.score, score.score))
+
+
+def _case_score(case: GradedCase, matched: Sequence[bool], dialect: str) -> CaseScore:
+    if case.grading_method == HEALTHBENCH:
+        return examples.case_score(case.points, matched)
+    return score_case(case.grading_method, _points(case), matched, dialect=dialect)
+
+
+def _bounds(case: GradedCase, decided: Sequence[bool | None], dialect: str) -> Bounds:
+    if case.grading_method == HEALTHBENCH:
+        return examples.case_bounds(case.points, decided)
+    return score_bounds(case.grading_method, _points(case), decided, dialect=dialect)
+
+
+def _points(case: GradedCase) -> tuple[int | float, ...]:
+    points = tuple(value for value in case.points if value is not None)
+    if len(points) != len(case.points):
+        raise ValueError("points: expected a number for every item, found null")
+    return points
+
+
+def nested(scored: Sequence[ScoredCase]) -> tuple[ScoredCase, ...]:
+    """Return one scored case for each case: with several answers their mean, or none while one of them has none.
+
+    Answers to one case are no cases of their own: an interval over them would be too narrow.
+    """
+    answers: dict[str, list[ScoredCase]] = {}
+    for case in scored:
+        answers.setdefault(case.case.case_id, []).append(case)
+    return tuple(found[0] if len(found) == 1 else _mean_case(found) for found in answers.values())
+
+
+def _mean_case(answers: Sequence[ScoredCase]) -> ScoredCase:
+    """Return the mean of a case's answers; the first that failed, or is pending, stands for a case without one."""
+    worst = mean_of(known(answer.bounds.worst for answer in answers))
+    bounds = Bounds(worst, mean_of(known(answer.bounds.best for answer in answers)))
+    scores = [answer.score for answer in answers if answer.score is not None and answer.graded]
+    if len(scores) < len(answers):
+        ungraded = sorted((answer for answer in answers if not answer.graded), key=lambda answer: not answer.failed)
+        return replace(ungraded[0], bounds=bounds)
+    values = known(score.score for score in scores)
+    counts: dict[str, Any] = {name: _sum(getattr(score, name) for score in scores) for name in _COUNTS}
+    means: dict[str, Any] = {name: mean_of(known(getattr(score, name) for score in scores)) for name in _MEANS}
+    flags = tuple(dict.fromkeys(flag for score in scores for flag in score.flags))
+    return ScoredCase(answers[0].case, CaseScore(score=mean_of(values), flags=flags, **counts, **means), bounds)
+
+
+_COUNTS: Final = ("n_matched", "severe_matched", "minus3_matched", "negatives_judged", "negatives_matched")
+_MEANS: Final = ("raw_score", "recall", "precision", "severe_rate")
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    found = [value for value in values if value is not None]
+    return sum(found) if found else None
 
 
 def score_panels(
@@ -118,9 +180,13 @@ def score_panels(
     """Return the selected panels (registry order; by name in the upstream dialects) and the overall result.
 
     Raises:
-        BadInput: as `score_cases`.
+        BadInput: as `score_cases`; an upstream dialect does not know several answers to a case.
     """
     scored = score_cases(run, dialect=dialect)
+    cases = nested(scored)
+    if dialect != SPEC and len(cases) != len(scored):
+        raise BadInput(f"--dialect {dialect}: expected one answer a case, as the published runner gives, found several")
+    scored = cases
     panels: dict[str, list[ScoredCase]] = {}
     for case in scored:
         panels.setdefault(case.case.benchmark, []).append(case)

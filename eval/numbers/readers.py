@@ -1,7 +1,7 @@
 """Read a result file of any kind into the one shape that is scored, and summarise it.
 
-In: a journal of ours, a result file of the upstream runner, or minimal lines {case_id, answer, matched}.
-Out: `RunData`, or the summary of it. Which kind a file is, its first line says.
+In: a journal of ours, a result file of the upstream runner, minimal lines {case_id, answer, matched}, or HealthBench
+results of simple-evals or inspect. Out: `RunData`, or the summary of it. Which kind a file is, its beginning says.
 """
 
 from __future__ import annotations
@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from builder.errors import BadInput, DigestMismatch
+from eval.calls.call import case_heads
 from eval.calls.journal import json_lines, read_journal
+from eval.healthbench.recorded import Imported, differences, rescore
+from eval.healthbench.summary import LengthRule
 from eval.judging.graded import RunData
-from eval.judging.grading import grade_journal
+from eval.judging.grading import answer_repeats, grade_journal
 from eval.judging.identity import semantics_sha256
+from eval.judging.suites import BEDSIDE_NAME
 from eval.numbers.summary import summarise
 from eval.numbers.upstream import read_upstream
 from eval.numbers.upstream_rows import KnownCase
@@ -41,6 +45,9 @@ def read_run(path: Path, *, mirror: Path | None = None) -> RunData:
         BadInput: the file is missing, holds a bad line, or needs a mirror that was not given.
         DigestMismatch: the mirror is not the data of the journal, or was changed.
     """
+    imported = read_imported(path, mirror=mirror)
+    if imported is not None:
+        return imported.run
     if is_journal(path):
         run = grade_journal(read_journal(path))
         if mirror is not None:
@@ -49,8 +56,33 @@ def read_run(path: Path, *, mirror: Path | None = None) -> RunData:
     return _read_upstream_with(path, mirror) if mirror else read_upstream(path)
 
 
+def read_imported(path: Path, *, mirror: Path | None = None) -> Imported | None:
+    """Return the HealthBench run in another evaluator's file and what the file says of it; None for other files.
+
+    Args:
+        mirror: gives the example tags that a simple-evals file does not hold.
+
+    Raises:
+        BadInput: the file is broken, or lacks what rescoring needs.
+    """
+    from eval.healthbench.inspect_logs import is_inspect_log, read_inspect_log
+    from eval.healthbench.simple_evals import is_simple_evals, read_simple_evals
+
+    if not path.is_file():
+        return None
+    if is_simple_evals(path):
+        return read_simple_evals(path, tags=_example_tags(mirror) if mirror else None)
+    return read_inspect_log(path) if is_inspect_log(path) else None
+
+
+def _example_tags(mirror: Path) -> dict[str, tuple[str, ...]]:
+    from eval.cases import read_cases
+
+    return {case.case_id: case.tags for case in read_cases(mirror).cases}
+
+
 def _check_same_data(run: RunData, mirror: Path) -> None:
-    from eval.cases import read_cases, select_cases
+    from eval.cases import read_cases, selected_by
 
     data = read_cases(mirror)
     found = data.dataset_sha256
@@ -59,13 +91,14 @@ def _check_same_data(run: RunData, mirror: Path) -> None:
             f"--data {mirror}: expected the run's dataset_sha256 {run.dataset_sha256}, found {found}; give the mirror "
             "that was judged, or leave --data out: a journal carries its points"
         )
-    chosen = (run.identity or {})["selection"]
-    selected = select_cases(
-        data.cases, panels=chosen.get("panels") or (), smoke=bool(chosen.get("smoke")), limit=chosen.get("limit")
-    )
-    expected = [_known_case(case) for case in selected]
-    held = [KnownCase(case.benchmark, case.grading_method, case.item_ids, case.points) for case in run.cases]
-    if held != expected or [case.case_id for case in run.cases] != [case.case_id for case in selected]:
+    identity = run.identity or {}
+    heads = case_heads(selected_by(data.cases, identity["selection"]))
+    expected = [head for head in heads for _ in range(answer_repeats(identity))]
+    held = [
+        (case.case_id, case.benchmark, case.grading_method, tuple(zip(case.item_ids, case.points, strict=True)))
+        for case in run.cases
+    ]
+    if held != [(head.case_id, head.benchmark, head.grading_method, head.items) for head in expected]:
         raise BadInput(f"--data {mirror}: its cases are not those of the journal's case lines; restore the lines")
 
 
@@ -73,6 +106,8 @@ def _read_upstream_with(path: Path, mirror: Path) -> RunData:
     from eval.cases import read_cases
 
     data = read_cases(mirror)
+    if data.suite != BEDSIDE_NAME:
+        raise BadInput(f"--data {mirror}: expected a BedsideBench mirror, as {path} is a result file of such cases")
     return read_upstream(
         path,
         cases={case.case_id: _known_case(case) for case in data.cases},
@@ -87,15 +122,44 @@ def _known_case(case: Case) -> KnownCase:
         benchmark=case.benchmark,
         grading_method=case.grading_method,
         item_ids=tuple(item.item_id for item in case.items),
-        points=tuple(item.points for item in case.items),
+        points=tuple(item.points or 0 for item in case.items),
     )
 
 
+def summarise_imported(imported: Imported, **settings: Any) -> dict[str, Any]:
+    """Return the summary of another evaluator's file, rescored from its verdicts, with what it says differently.
+
+    Args:
+        settings: those of `summarise_run`.
+    """
+    summary = summarise_run(imported.run, **settings)
+    rescored = rescore(imported, samples=summary["bootstrap_samples"], seed=summary["bootstrap_seed"])
+    summary["healthbench"]["recorded"] = {
+        "score": imported.recorded.score,
+        "differences": list(differences(imported, rescored)),
+    }
+    return summary
+
+
 def summarise_run(
-    run: RunData, *, dialect: str, samples: int, seed: int, software: Mapping[str, str]
+    run: RunData,
+    *,
+    dialect: str,
+    samples: int | None = None,
+    seed: int,
+    length: LengthRule | None = None,
+    software: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the summary of a run with the semantics digest of the asked dialect and bootstrap settings."""
     digest = None
     if run.identity is not None:
         digest = semantics_sha256(run.identity, dialect=dialect, samples=samples, seed=seed)
-    return summarise(run, dialect=dialect, samples=samples, seed=seed, software=software, semantics_sha256=digest)
+    return summarise(
+        run,
+        dialect=dialect,
+        samples=samples,
+        seed=seed,
+        length=length,
+        software=software,
+        semantics_sha256=digest,
+    )

@@ -8,13 +8,18 @@ files (`journal`, `upstream`), showing results (`report`), writing.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from bedside_bench import F1_WEIGHTED_RUBRIC
+from builder.errors import BadInput
+from builder.healthbench.names import META
+from eval.healthbench.panels import healthbench_panels
+from eval.healthbench.summary import LengthRule, healthbench_member
 from eval.judging.graded import RunData
+from eval.judging.suites import HEALTHBENCH, suite_of
 from eval.numbers.bootstrap import Interval
-from eval.numbers.defaults import SAMPLES, SEED, SPEC
+from eval.numbers.defaults import SEED, SPEC
 from eval.numbers.notices import run_notices
 from eval.numbers.panels import Overall, PanelResult, ScoredCase, known, mean_of, score_panels, wilson95
 from eval.numbers.scoring import NO_POSITIVE_POINTS
@@ -32,21 +37,31 @@ def summarise(
     run: RunData,
     *,
     dialect: str = SPEC,
-    samples: int = SAMPLES,
+    samples: int | None = None,
     seed: int = SEED,
+    length: LengthRule | None = None,
     software: Mapping[str, str],
     semantics_sha256: str | None = None,
 ) -> dict[str, Any]:
     """Return the summary of a run, exactly as formats.md 8 lists it.
 
     Args:
+        samples: resamples of an interval; the suite's own number where not given.
+        length: of a HealthBench run, report the length-adjusted score too.
         software: name -> version of everything that the numbers depend on.
         semantics_sha256: of this dialect and these settings; the run's own where not given.
 
     Raises:
         BadInput: as `score_cases`.
     """
-    panels, overall = score_panels(run, dialect=dialect, samples=samples, seed=seed)
+    samples = suite_of(run.suite).samples if samples is None else samples
+    healthbench = run.suite == HEALTHBENCH.name
+    _check_settings(healthbench, dialect, length)
+    if healthbench:
+        panels, overall = healthbench_panels(run, samples=samples, seed=seed)
+    else:
+        panels, overall = score_panels(run, dialect=dialect, samples=samples, seed=seed)
+    own = _of_suite(run, panels, samples=samples, seed=seed, length=length) if healthbench else {}
     upstream_keys = _upstream_keys(run, panels, overall, spec=dialect == SPEC)
     return {
         **upstream_keys,
@@ -65,12 +80,30 @@ def summarise(
         "overall_reason": overall.reason,
         "overall_ci_degenerate": overall.interval.degenerate if overall.interval else None,
         "panels": {panel.panel: _panel_diagnostics(panel) for panel in panels},
+        **own,
         "definitions": DEFINITIONS if dialect == SPEC else {**DEFINITIONS, "severe_rate": UPSTREAM_SEVERE_RATE},
         "usage": {role: dict(run.usage.get(role, {})) for role in ("answer", "judge")},
         "certificate": run.certificate,
         "notices": list(run_notices(run, panels, overall, dialect=dialect)),
         "software": dict(software),
     }
+
+
+def _check_settings(healthbench: bool, dialect: str, length: LengthRule | None) -> None:
+    if healthbench and dialect != SPEC:
+        raise BadInput(f"--dialect {dialect}: expected {SPEC}, the one rule that HealthBench has")
+    if length is not None and not healthbench:
+        raise BadInput("--length-center: expected a HealthBench run, found another; its scores have no length rule")
+
+
+def _of_suite(
+    run: RunData, panels: Sequence[PanelResult], *, samples: int, seed: int, length: LengthRule | None
+) -> dict[str, Any]:
+    """Return what only a HealthBench run's summary has; a meta run has no score, so nothing of it."""
+    if run.config == META:
+        return {}
+    (panel,) = panels
+    return {"healthbench": healthbench_member(run, panel.cases, samples=samples, seed=seed, length=length)}
 
 
 def _upstream_keys(run: RunData, panels: Sequence[PanelResult], overall: Overall, *, spec: bool) -> dict[str, Any]:
@@ -113,7 +146,9 @@ def _counts(panels: Sequence[PanelResult]) -> dict[str, int]:
 def _failed_case(scored: ScoredCase) -> dict[str, Any]:
     case = scored.case
     role, state, reason = case.failed_role, case.failed_state, case.reason
-    if scored.score is not None:
+    if scored.score is not None and case.grading_method == HEALTHBENCH.name:
+        role, state, reason = "score", NO_POSITIVE_POINTS, "an example without positive points has no score"
+    elif scored.score is not None:
         role, state, reason = "score", NO_POSITIVE_POINTS, "this dialect does not score a rubric without positive items"
     return {"case_id": case.case_id, "benchmark": case.benchmark, "role": role, "state": state, "reason": reason}
 
@@ -138,13 +173,18 @@ def _panel_diagnostics(panel: PanelResult) -> dict[str, Any]:
         "recall_n": len(recall) if plan else None,
         "precision": mean_of(precision),
         "precision_n": len(precision) if plan else None,
-        "severe_matched": sum(score.severe_matched for score in graded) if graded else None,
-        "minus3_matched": sum(score.minus3_matched for score in graded) if graded else None,
+        "severe_matched": _sum(score.severe_matched for score in graded),
+        "minus3_matched": _sum(score.minus3_matched for score in graded),
         "severe_rate": mean_of(severe),
         "severe_rate_n": len(severe) if plan else None,
         "negatives_judged": judged,
         "negative_hit_rate": sum(score.negatives_matched for score in graded) / judged if judged else None,
     }
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    found = [count for count in counts if count is not None]
+    return sum(found) if found else None
 
 
 def _ci(interval: Interval | None) -> list[float] | None:

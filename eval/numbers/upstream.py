@@ -232,7 +232,8 @@ def _score_notices(rows: Iterable[_Row]) -> Iterator[str]:
 
 
 def _rescored(case: GradedCase, dialect: str) -> float | None:
-    return score_case(case.grading_method, case.points, case.matched or (), dialect=dialect).score
+    points = [value for value in case.points if value is not None]
+    return score_case(case.grading_method, points, case.matched or (), dialect=dialect).score
 
 
 def _same(own: Any, score: float | None) -> bool:

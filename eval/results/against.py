@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from bedside_bench import PUBLIC_SPLIT
 from builder.dataset.digests import DIGESTS_NAME, Finding, read_digests
 from builder.errors import BadInput
+from builder.healthbench.against import build_like, check_source_file
+from builder.healthbench.names import config_of
 from builder.hub.place import HubPlace
 from builder.mirror import build_mirror
 from builder.tree.sources import Source, open_source
@@ -90,7 +92,11 @@ def _mirror_at(data: Path | HubPlace, digests: dict[str, Any], make_api: Callabl
         yield folder
         return
     with TemporaryDirectory(prefix="bedside-bench-") as temporary:
-        built = _built(open_source(where), digests, Path(temporary))
+        if folder.is_file():
+            mirror = build_like(digests, folder, Path(temporary) / "mirror")
+            built = None if isinstance(mirror, list) else mirror
+        else:
+            built = _built(open_source(where), digests, Path(temporary))
         if built is None:
             raise BadInput(f"{data}: expected a mirror or a source without errors; see bedside-bench check {data}")
         yield built
@@ -128,10 +134,28 @@ def of_mirror(folder: Path, given: Path | HubPlace | None, *, what: str) -> tupl
     Raises:
         BadInput: it names none, or there is none at that place.
     """
-    source = read_digests(folder)["source"]
+    digests = read_digests(folder)
+    if config_of(digests):
+        return _of_examples(folder, given, what=what)
+    source = digests["source"]
     named = HubPlace(source["repo"], source["revision"]) if source["repo"] else None
     data = given or named
     if data is None:
         raise BadInput(f"{what}: names no Hub dataset that it was built from; give its source with --data")
     found = check_source(folder, open_source(str(data) if isinstance(data, Path) else data.address))
     return [_named_as(finding, folder, what) for finding in found], [str(data)]
+
+
+def _of_examples(folder: Path, given: Path | HubPlace | None, *, what: str) -> tuple[list[Finding], list[str]]:
+    """Return where a HealthBench mirror differs from the JSONL file given, which alone can tell.
+
+    Raises:
+        BadInput: none was given.
+    """
+    if not isinstance(given, Path) or given.is_dir():
+        found = "none" if given is None else str(given)
+        raise BadInput(
+            f"{what}: was built from a JSONL file, which is not on record: expected --data FILE, found {found}"
+        )
+    findings = [replace(one, file=f"{what}/{one.file}") for one in check_source_file(folder, given)]
+    return findings, [str(given)]

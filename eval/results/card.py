@@ -23,11 +23,12 @@ from builder.dataset.digests import HUB_FILES, HUB_FOLDERS
 from builder.dataset.folder import Finding, read_digests
 from builder.dataset.footers import CARD, check_card
 from builder.errors import BadInput
+from builder.healthbench.names import SUITE as HEALTHBENCH
 from builder.hub.place import REPO_ID
 from builder.tree.licence import LEGAL_PREFIXES
 from eval.judging.protocol import PROTOCOL
 from eval.numbers.notices import BUILTIN, NOT_COMPARABLE, WIDER
-from eval.results.tables import RUN_SCHEMA, SCHEMAS
+from eval.results.tables import ALL_SCHEMAS, EXAMPLES, RUN_SCHEMA, tables_of
 
 RUNS: Final = "runs"
 INDEX: Final = "run.parquet"
@@ -37,6 +38,10 @@ SPLIT: Final = "train"
 CONFIGS: Final = {"runs": "run", "scores": "scores", "decisions": "decisions", "answers": "answers"}
 """Config -> table: `runs/*/<table>.parquet`."""
 OTHER_PROTOCOL: Final = f"non-standard protocol, not comparable with runs of {PROTOCOL}"
+HEALTHBENCH_SCORES: Final = (
+    "panels that begin with healthbench: means over examples, clipped to 0..1 after averaging; numbers of another "
+    "protocol (another grader's prompt) are not comparable, nor are those of BedsideBench panels"
+)
 END: Final = "<!-- the part above is generated anew with every run; what stands below this line is kept -->"
 
 MOST_BYTES: Final = 64 << 20
@@ -44,7 +49,7 @@ MOST_BYTES: Final = 64 << 20
 
 # The columns without which a run cannot stand in a card.
 _SHOWN: Final = (
-    *("run_id", "protocol", "date", "judge_models", "panels", "with_texts"),
+    *("run_id", "suite", "protocol", "date", "judge_models", "panels", "with_texts"),
     *("n_expected", "n_graded", "n_failed", "semantics_sha256", "dataset_sha256"),
 )
 _MADE_BY: Final = re.compile(rf"^{MADE_BY} (\S+)\.$", re.MULTILINE)
@@ -108,8 +113,10 @@ def results_card_text(
     place = place or _place_of(old or "")
     runs = sorted(rows, key=lambda row: str(row["run_id"]))
     configs = [
-        CardConfig(name, SCHEMAS[table], (CardSplit(SPLIT, (f"{RUNS}/*/{table}.parquet",)),), default=name == "runs")
-        for name, table in CONFIGS.items()
+        CardConfig(
+            name, ALL_SCHEMAS[table], (CardSplit(SPLIT, (f"{RUNS}/*/{table}.parquet",)),), default=name == "runs"
+        )
+        for name, table in configs_of(runs).items()
     ]
     text = render_results_card(
         runs, configs, license_id=license_id, place=place, canaries=canaries, notices=_notices(runs)
@@ -117,6 +124,12 @@ def results_card_text(
     below = old.partition(END)[2] if old else "\n"
     # A run's words may hold that line too; it must stand once, or what is generated would be kept as what people wrote.
     return f"{text.replace(END, f'&lt;{END[1:]}').rstrip()}\n\n{END}{below}"
+
+
+def configs_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return config -> table of a folder with these runs: `examples` only where one of them has that table."""
+    tables = {table for row in rows for table in tables_of(str(row["suite"]))}
+    return CONFIGS | ({EXAMPLES: EXAMPLES} if EXAMPLES in tables else {})
 
 
 def _place_of(card: str) -> str:
@@ -163,11 +176,15 @@ def run_row_of(source: Path | pa.BufferReader, *, where: str) -> dict[str, Any]:
 def _notices(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return what a reader of the table must know of some or all of the runs."""
     shown = []
-    sizes = sorted({panel["n"] for row in rows for panel in row["panels"]})
+    sizes = sorted({panel["n"] for row in rows if row["suite"] != HEALTHBENCH for panel in row["panels"]})
     if sizes and sizes != [OFFICIAL_CASES_PER_PANEL]:
         n = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         shown += [f"n = {n} per panel (official: {OFFICIAL_CASES_PER_PANEL})", WIDER, NOT_COMPARABLE]
-    shown += [f"`{row['run_id'][-8:]}`: {OTHER_PROTOCOL}" for row in rows if row["protocol"] != PROTOCOL]
+    for row in rows:
+        if row["suite"] != HEALTHBENCH and row["protocol"] != PROTOCOL:
+            shown.append(f"`{row['run_id'][-8:]}`: {OTHER_PROTOCOL}")
+    if any(row["suite"] == HEALTHBENCH for row in rows):
+        shown.append(HEALTHBENCH_SCORES)
     with_texts = sum(row["with_texts"] for row in rows)
     if any(str(row["answer_model"]).startswith(BUILTIN) for row in rows):
         shown.append("runs whose answer model begins with builtin: are fixed answers, not models: floors and ceilings")
@@ -225,8 +242,7 @@ def stray_entries(folder: Path) -> Iterator[Finding]:
 def check_results_card(folder: Path) -> list[Finding]:
     """Return where the card of a results folder disagrees with the runs in it."""
     names = [run.name for run in run_folders(folder)]
-    expected = {name: {SPLIT: [f"{RUNS}/{run}/{table}.parquet" for run in names]} for name, table in CONFIGS.items()}
-    findings = check_card(folder, expected=expected, counted=False)
+    findings = check_card(folder, expected=_expected_configs(folder, names), counted=False)
     try:
         text = (folder / CARD).read_bytes().decode()
         stated, true = read_front_matter(text.encode()).get("license"), shared_license(folder)
@@ -240,6 +256,21 @@ def check_results_card(folder: Path) -> list[Finding]:
     elif not findings and (differs := _difference(folder, text)):
         findings.append(Finding(CARD, "generated part", *differs))
     return findings
+
+
+def _expected_configs(folder: Path, names: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Return config -> split -> files of a results folder; a run that cannot be read is named by its own digests."""
+    tables: dict[str, tuple[str, ...]] = {}
+    for name in names:
+        try:
+            tables[name] = tables_of(str(run_row_of(folder / RUNS / name / INDEX, where=name)["suite"]))
+        except (BadInput, OSError):
+            tables[name] = tuple(CONFIGS.values())
+    configs = CONFIGS | ({EXAMPLES: EXAMPLES} if any(EXAMPLES in held for held in tables.values()) else {})
+    return {
+        config: {SPLIT: [f"{RUNS}/{name}/{table}.parquet" for name in names if table in tables[name]]}
+        for config, table in configs.items()
+    }
 
 
 def is_of_this_version(card: str) -> bool:

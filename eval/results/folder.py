@@ -32,23 +32,25 @@ from builder.dataset.folder import (
 from builder.dataset.footers import CARD
 from builder.errors import BadInput, DigestMismatch
 from eval.calls.journal import JournalData, read_journal
-from eval.judging.grading import case_replies, grade_journal
-from eval.numbers.defaults import SAMPLES, SEED, SPEC
+from eval.judging.grading import answer_repeats, case_replies, grade_journal
+from eval.numbers.defaults import SEED, SPEC
 from eval.numbers.panels import score_cases
 from eval.numbers.readers import read_run, summarise_run
 from eval.numbers.summary import dumps_summary
 from eval.results.card import END, RUNS, results_card, run_folders, shared_license, source_of, stray_entries
 from eval.results.tables import (
+    EXAMPLES,
     Row,
     answer_rows,
     decision_rows,
-    judge_models,
+    example_rows,
     panel_order,
     rubric_sha256,
     run_id,
     run_row,
     run_sha256,
     score_rows,
+    tables_of,
     to_table,
 )
 from eval.results.verify import verify_run
@@ -103,7 +105,7 @@ def current_summary(journal: Path, *, software: Mapping[str, str]) -> bytes:
     run = read_run(journal)
     own = journal.with_suffix(".summary.json")
     old = own.read_bytes() if own.is_file() else b""
-    fresh = summarise_run(run, dialect=SPEC, samples=SAMPLES, seed=SEED, software=software)
+    fresh = summarise_run(run, dialect=SPEC, seed=SEED, software=software)
     return old if old and _says_the_same(old, fresh) else dumps_summary(fresh).encode()
 
 
@@ -175,15 +177,14 @@ def add_run(folder: Path, out: Path) -> Added:
 def _make(data: JournalData, journal: Path, *, summary_bytes: bytes, with_texts: bool) -> _Run:
     """Return the rows and digests of a journal's run."""
     identity, replies, graded = data.identity, case_replies(data), grade_journal(data)
-    summary = summarise_run(graded, dialect=SPEC, samples=SAMPLES, seed=SEED, software={})
+    summary = summarise_run(graded, dialect=SPEC, seed=SEED, software={})
     if not _says_the_same(summary_bytes, summary):
         own = journal.with_suffix(".summary.json")
         raise BadInput(
             f"{own}: expected the summary of {journal.name} as it is now, found another; {MAKE_SUMMARY} {journal}"
         )
-    models, repeats = judge_models(identity), identity["repeats"]
-    answers = answer_rows(data.cases, replies, with_texts=with_texts)
-    decisions = decision_rows(data.cases, replies, judge_models=models, repeats=repeats)
+    answers = answer_rows(data.cases, replies, repeats=answer_repeats(identity), with_texts=with_texts)
+    decisions = decision_rows(data.cases, replies, identity)
     digest = run_sha256(data.header["identity_sha256"], answers=answers, decisions=decisions)
     date = _first_call_date(data)
     row = run_row(
@@ -197,6 +198,8 @@ def _make(data: JournalData, journal: Path, *, summary_bytes: bytes, with_texts:
         summary_json=summary_bytes.decode(),
     )
     tables = {"run": [row], "scores": score_rows(score_cases(graded)), "decisions": decisions, "answers": answers}
+    if EXAMPLES in tables_of(identity["suite"]):
+        tables[EXAMPLES] = example_rows(data.cases)
     name = run_id(date, identity["answer"]["model"], digest)
     return _Run(name, tables, summary, _digests(data, row, run_id=name, decisions=decisions))
 

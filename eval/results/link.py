@@ -18,11 +18,12 @@ from builder.dataset.verify import verify_mirror
 from builder.errors import BadInput
 from builder.mirror import build_mirror
 from builder.tree.sources import Source
-from eval.cases import Case, CaseSet, read_cases, select_cases
+from eval.calls.call import case_heads
+from eval.cases import Case, CaseSet, read_cases, selected_by
 from eval.results.card import source_of
 from eval.results.stored import UnreadableRunError, read_identity, read_tables
 from eval.results.structure import Tables
-from eval.results.tables import Row, rubric_sha256
+from eval.results.tables import EXAMPLES, Row, example_rows, rubric_sha256
 from eval.results.verify import first_findings, shown_value
 
 
@@ -68,6 +69,7 @@ def check_link(run_folder: Path, mirror: Path) -> list[Finding]:
         *first_findings(_selected(pair), "scores.parquet"),
         *first_findings(_cases(pair), "scores.parquet"),
         *first_findings(_items(pair), "decisions.parquet"),
+        *first_findings(_examples(pair), f"{EXAMPLES}.parquet"),
         *_rubric(pair),
     ]
 
@@ -108,9 +110,7 @@ def _selected(pair: _Pair) -> Iterator[Finding]:
     """Compare the run's cases with those that its selection takes: none left out, none beside it."""
     try:
         chosen = pair.identity["selection"]
-        selected = select_cases(
-            pair.data.cases, panels=chosen["panels"] or (), smoke=chosen["smoke"], limit=chosen["limit"]
-        )
+        selected = selected_by(pair.data.cases, chosen)
     except (BadInput, KeyError, TypeError) as error:
         found = f"{shown_value(pair.identity.get('selection'))} ({error})"
         yield Finding("run.parquet", "run: identity_json: selection", "a selection of the mirror's cases", found)
@@ -163,22 +163,37 @@ def _item(row: Row, case: Case) -> Iterator[Finding]:
         yield Finding("decisions.parquet", what, f"one of the {len(case.items)} items of the mirror", str(index))
         return
     item = case.items[index]
-    expected = {"benchmark": case.benchmark, "item_id": item.item_id, "points": float(item.points)}
+    expected = {"benchmark": case.benchmark, "item_id": item.item_id, "points": _float(item.points)}
     for column, value in expected.items():
         if row[column] != value:
             yield Finding("decisions.parquet", f"{what}: {column}", shown_value(value), shown_value(row[column]))
 
 
+def _examples(pair: _Pair) -> Iterator[Finding]:
+    """Compare what a HealthBench run says of its examples (tags, groups, labels) with the mirror."""
+    found = {row["case_id"]: row for row in pair.tables.get(EXAMPLES, ())}
+    for expected in example_rows(case_heads(pair.judged)):
+        row = found.get(expected["case_id"], {})
+        for column, value in expected.items():
+            if row.get(column) != value:
+                what = f"case {expected['case_id']}: {column}"
+                yield Finding(f"{EXAMPLES}.parquet", what, shown_value(value), shown_value(row.get(column)))
+
+
 def _rubric(pair: _Pair) -> Iterator[Finding]:
     """Compare the digest of the rubrics that were judged with that of the same cases' rubrics in the mirror."""
     expected = rubric_sha256(
-        {"case_id": case.case_id, "item_id": item.item_id, "points": float(item.points)}
+        {"case_id": case.case_id, "item_id": item.item_id, "points": _float(item.points)}
         for case in pair.judged
         for item in case.items
     )
     if pair.digests.get("rubric_sha256") != expected:
         found = shown_value(pair.digests.get("rubric_sha256"))
         yield Finding(DIGESTS_NAME, "rubric_sha256", shown_value(expected), found)
+
+
+def _float(points: float | None) -> float | None:
+    return None if points is None else float(points)
 
 
 def check_source(mirror: Path, source: Source) -> list[Finding]:

@@ -10,25 +10,29 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
 
 from bedside_bench import PANELS_BY_ID, sha256_json
-from eval.calls.call import Call, CaseHead
+from builder.healthbench.names import SUITE as HEALTHBENCH
+from eval.calls.call import Call, CaseHead, Example
 from eval.judging.graded import RunData
-from eval.judging.grading import JudgeReply, Replies, grade_case, reply_states
-from eval.judging.protocol import text_sha256
+from eval.judging.grading import JudgeReply, Replies, Unit, grade_cases, reply_states
+from eval.judging.suites import WHOLE_CASE
+from eval.judging.texts import text_sha256
 from eval.numbers.panels import score_cases
 from eval.numbers.readers import summarise_run
 from eval.numbers.summary import dumps_summary
 from eval.results.structure import Tables
 from eval.results.tables import (
     ANSWERS_SCHEMA,
+    EXAMPLES,
     KEYS,
     PENDING,
     UNANSWERED,
     Row,
-    item_rows,
+    example_rows,
+    item_row,
     judge_models,
     rubric_sha256,
     run_row,
@@ -72,7 +76,7 @@ def recompute(tables: Tables, *, identity: Mapping[str, Any], summary: Mapping[s
     Raises:
         BadInput: a rubric does not fit its grading method.
     """
-    held = _held(tables)
+    held = _held(tables, identity["grouping"])
     run = _run_data(held, identity=identity, summary=summary)
     settings = {"samples": summary["bootstrap_samples"], "seed": summary["bootstrap_seed"]}
     fresh = summarise_run(run, dialect="spec", **settings, software=_mapping(summary.get("software")))
@@ -96,10 +100,12 @@ def recompute(tables: Tables, *, identity: Mapping[str, Any], summary: Mapping[s
     expected = {
         "run": [row],
         "scores": score_rows(score_cases(run)),
-        "decisions": _decisions(held, judge_models(identity)),
+        "decisions": _decisions(held, identity),
         "answers": [_answer(row, with_texts=with_texts) for row in tables["answers"]],
     }
-    n_items = sum(len(case.item_ids) for case in run.cases)
+    if EXAMPLES in tables:
+        expected[EXAMPLES] = example_rows(held.heads)
+    n_items = sum(len(head.items) for head in held.heads)
     return Recomputed(expected, fresh, digest, rubric_sha256(tables["decisions"]), n_items)
 
 
@@ -108,29 +114,41 @@ def run_data_from_tables(tables: Tables, *, identity: Mapping[str, Any], summary
 
     Of the scores table only the order of the cases is read (and the grading method of a panel that is none of ours).
     """
-    return _run_data(_held(tables), identity=identity, summary=summary)
+    return _run_data(_held(tables, identity["grouping"]), identity=identity, summary=summary)
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What the tables say of answers and decisions: rubrics in dataset order, replies, and each judge reply's rows."""
+    """What the tables say of answers and decisions: rubrics in dataset order, replies, and each judge reply's rows.
+
+    A unit is one reply: (case, answer repeat, judge, repeat, group).
+    """
 
     heads: Sequence[CaseHead]
     replies: Mapping[str, Replies]
-    units: Mapping[tuple[str, int, int], Sequence[Row]]
+    units: Mapping[_Unit, Sequence[Row]]
+    lengths: Mapping[tuple[str, int], int | None]
 
 
-def _held(tables: Tables) -> _Held:
-    units = _units(tables["decisions"])
-    return _Held(_heads(tables, units), _replies(tables, units), units)
+_Unit: TypeAlias = tuple[str, int, int, int, str]
+
+
+def _held(tables: Tables, grouping: str) -> _Held:
+    units = _units(tables["decisions"], grouping)
+    lengths = {(row["case_id"], row["answer_repeat"]): row["n_chars"] for row in tables["answers"]}
+    return _Held(_heads(tables), _replies(tables, units), units, lengths)
 
 
 def _run_data(held: _Held, *, identity: Mapping[str, Any], summary: Mapping[str, Any]) -> RunData:
     data = _mapping(summary.get("data"))
+    cases = grade_cases(held.heads, held.replies, identity)
     return RunData(
         protocol_version=identity["protocol"],
-        cases=tuple(grade_case(head, held.replies[head.case_id], identity) for head in held.heads),
+        # An answer's text may not be there; its length is a column of its own.
+        cases=tuple(replace(case, n_chars=held.lengths[case.case_id, case.answer_repeat]) for case in cases),
         file_order=(),
+        suite=identity["suite"],
+        config=identity["config"],
         answer_model=identity["answer"]["model"],
         judge_model=" + ".join(judge_models(identity)),
         answer_temperature=_number(summary.get("answer_temperature")),
@@ -158,73 +176,97 @@ def _number(value: object) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _heads(tables: Tables, units: Mapping[tuple[str, int, int], Sequence[Row]]) -> list[CaseHead]:
+def _heads(tables: Tables) -> list[CaseHead]:
     """Return every case's rubric as its first judge reply has it; of its rows' panels the most frequent is believed."""
-    heads = []
-    for index, row in enumerate(tables["scores"]):
-        first = units[row["case_id"], 0, 0]
-        panel = _most(item["benchmark"] for item in first)
-        method = PANELS_BY_ID[panel].grading_method if panel in PANELS_BY_ID else row["grading_method"]
-        rubric = tuple((item["item_id"], _plain(item["points"])) for item in first)
-        heads.append(CaseHead(row["case_id"], panel, method, rubric, index))
-    return heads
+    first: dict[str, list[Row]] = defaultdict(list)
+    for row in tables["decisions"]:
+        if row["answer_repeat"] == row["judge"] == row["repeat"] == 0:
+            first[row["case_id"]].append(row)
+    examples = {row["case_id"]: _example(row) for row in tables.get(EXAMPLES, ())}
+    methods = {row["case_id"]: row["grading_method"] for row in tables["scores"]}
+    return [
+        _head(case_id, sorted(first[case_id], key=lambda row: int(row["item_index"])), method, index, examples)
+        for index, (case_id, method) in enumerate(methods.items())
+    ]
+
+
+def _head(case_id: str, items: Sequence[Row], method: str, index: int, examples: Mapping[str, Example]) -> CaseHead:
+    panel = _most(item["benchmark"] for item in items)
+    if panel in PANELS_BY_ID:
+        method = PANELS_BY_ID[panel].grading_method
+    elif case_id in examples:
+        method = HEALTHBENCH
+    rubric = tuple((item["item_id"], _plain(item["points"])) for item in items)
+    return CaseHead(case_id, panel, method, rubric, index, examples.get(case_id))
+
+
+def _example(row: Row) -> Example:
+    return Example(
+        tags=tuple(row["example_tags"]),
+        item_tags=tuple(map(tuple, row["item_tags"])),
+        group=row["completions_group"],
+        labels=tuple((label["physician"], label["label"]) for label in row["labels"]),
+    )
 
 
 def _most(values: Iterable[str]) -> str:
     return Counter(values).most_common(1)[0][0]
 
 
-def _plain(points: float) -> int | float:
-    return int(points) if points.is_integer() else points
+def _plain(points: float | None) -> int | float | None:
+    return int(points) if points is not None and points.is_integer() else points
 
 
-def _units(decisions: Iterable[Row]) -> dict[tuple[str, int, int], list[Row]]:
-    """Return the rows of each judge reply, by (case, judge, repeat), in item order."""
-    units: dict[tuple[str, int, int], list[Row]] = defaultdict(list)
+def _units(decisions: Iterable[Row], grouping: str) -> dict[_Unit, list[Row]]:
+    """Return the rows of each judge reply, by (case, answer repeat, judge, repeat, group), in item order."""
+    units: dict[_Unit, list[Row]] = defaultdict(list)
     for row in decisions:
-        units[row["case_id"], row["judge"], row["repeat"]].append(row)
+        group = row["item_id"] if grouping == "item" else WHOLE_CASE
+        units[row["case_id"], row["answer_repeat"], row["judge"], row["repeat"], group].append(row)
     for rows in units.values():
         rows.sort(key=lambda row: row["item_index"])
     return units
 
 
-def _replies(tables: Tables, units: Mapping[tuple[str, int, int], Sequence[Row]]) -> dict[str, Replies]:
+def _replies(tables: Tables, units: Mapping[_Unit, Sequence[Row]]) -> dict[str, Replies]:
     answers: dict[str, dict[int, Call]] = defaultdict(dict)
-    judged: dict[str, dict[tuple[int, int, int], JudgeReply]] = defaultdict(dict)
+    judged: dict[str, dict[Unit, JudgeReply]] = defaultdict(dict)
     for row in tables["answers"]:
         if row["state"] != PENDING:
-            answers[row["case_id"]][0] = _call("answer", row["case_id"], row["state"], row["answer_sha256"])
-    for (case_id, judge, repeat), rows in units.items():
+            answers[row["case_id"]][row["answer_repeat"]] = _call("answer", row, row["state"], row["answer_sha256"])
+    for (case_id, answer, judge, repeat, group), rows in units.items():
         state = _most(row["state"] for row in rows)
         if state not in (PENDING, UNANSWERED):
             matched = tuple(row["matched"] for row in rows) if state == "ok" else None
-            call = _call("judge", case_id, state, None)
-            judged[case_id][0, judge, repeat] = JudgeReply(call, state, matched, None)
+            reply = JudgeReply(_call("judge", rows[0], state, None), state, matched, None)
+            judged[case_id][answer, judge, repeat, group] = reply
     return {row["case_id"]: Replies(answers[row["case_id"]], judged[row["case_id"]]) for row in tables["scores"]}
 
 
-def _call(role: str, case_id: str, state: str, digest: str | None) -> Call:
+def _call(role: str, row: Row, state: str, digest: str | None) -> Call:
     """Return a call as far as its row tells; its text is only known to be there or not."""
-    return Call("", role, case_id, 0, state, text=None if digest is None else "")
+    return Call("", role, row["case_id"], row["answer_repeat"], state, text=None if digest is None else "")
 
 
-def _decisions(held: _Held, models: Sequence[str]) -> list[Row]:
+def _decisions(held: _Held, identity: Mapping[str, Any]) -> list[Row]:
     """Return the rows that judge replies must have: one state and digest a reply, one rubric a case."""
-    heads = {head.case_id: head for head in held.heads}
+    heads, models = {head.case_id: head for head in held.heads}, judge_models(identity)
     expected = []
-    for (case_id, judge, repeat), rows in held.units.items():
+    for (case_id, answer, judge, repeat, group), rows in held.units.items():
         replies = held.replies[case_id]
-        reply = replies.judged.get((0, judge, repeat))
+        reply = replies.judged.get((answer, judge, repeat, group))
         digests = Counter(row["reply_sha256"] for row in rows)
-        expected += item_rows(
-            heads[case_id],
-            [row["matched"] for row in rows],
-            judge=judge,
-            judge_model=models[judge],
-            repeat=repeat,
-            state=reply.state if reply else state_before(replies.answers.get(0)),
-            reply_sha256=digests.most_common(1)[0][0] if reply else None,
-        )
+        decided = {
+            "answer_repeat": answer,
+            "judge": judge,
+            "judge_model": models[judge],
+            "repeat": repeat,
+            "state": reply.state if reply else state_before(replies.answers.get(answer)),
+            "reply_sha256": digests.most_common(1)[0][0] if reply else None,
+        }
+        expected += [
+            item_row(heads[case_id], row["item_index"], {**decided, "matched": row["matched"]}) for row in rows
+        ]
     return expected
 
 

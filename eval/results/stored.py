@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 
 from bedside_bench import canonical_json, sha256_json
 from builder.dataset.folder import Finding
+from eval.judging.suites import GROUPINGS, SUITES
 from eval.results.structure import Tables
-from eval.results.tables import SCHEMAS, Row
+from eval.results.tables import ALL_SCHEMAS, SCHEMAS, Row, tables_of
 
 
 class UnreadableRunError(Exception):
@@ -29,7 +30,7 @@ class UnreadableRunError(Exception):
 
 
 def read_tables(folder: Path) -> dict[str, list[Row]]:
-    """Return the rows of a run's four tables.
+    """Return the rows of a run's tables: the four that every run has, and those of its suite.
 
     Raises:
         UnreadableRunError: a file is missing or no Parquet, its columns are not its table's, or `run` has not one row.
@@ -37,6 +38,9 @@ def read_tables(folder: Path) -> dict[str, list[Row]]:
     tables = {table: _read_table(folder / f"{table}.parquet", schema) for table, schema in SCHEMAS.items()}
     if len(tables["run"]) != 1:
         raise UnreadableRunError("run.parquet", "rows", expected="one", found=str(len(tables["run"])))
+    for table in tables_of(tables["run"][0]["suite"]):
+        if table not in tables:
+            tables[table] = _read_table(folder / f"{table}.parquet", ALL_SCHEMAS[table])
     return tables
 
 
@@ -103,14 +107,19 @@ def _no_constant(constant: str) -> None:
 
 def _is_identity(identity: Mapping[str, Any]) -> bool:
     """Whether an object has what recomputing needs, each of its type."""
-    names = ("suite", "protocol", "dataset_sha256", "grouping", "semantics_sha256")
+    names = ("suite", "config", "protocol", "dataset_sha256", "grouping", "semantics_sha256")
     strings = all(isinstance(identity.get(name), str) for name in names)
     counts = all(type(identity.get(name)) is int and identity[name] > 0 for name in ("repeats", "n_cases"))
+    answers = identity.get("answer_repeats", 1)
     judges = identity.get("judges")
     needed = {"model", "params", "system_sha256", "template_sha256", "format", "id_style"}
     return (
         strings
         and counts
+        and type(answers) is int
+        and answers > 0
+        and identity["suite"] in SUITES
+        and identity["grouping"] in GROUPINGS
         and _is_model(identity.get("answer"), {"model", "params", "system_sha256"})
         and isinstance(identity["answer"]["model"], str | None)
         and isinstance(judges, list)

@@ -7,11 +7,14 @@ In: the rows of the four tables and the run's identity. Out: findings. With none
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import product
 from typing import Any, Final, TypeAlias
 
 from builder.dataset.folder import Finding
-from eval.results.tables import KEYS, Row
+from builder.healthbench.names import META
+from eval.judging.grading import answer_repeats
+from eval.results.tables import EXAMPLES, KEYS, Row
 
 Tables: TypeAlias = Mapping[str, Sequence[Row]]
 """The rows of `run`, `scores`, `decisions` and `answers`."""
@@ -20,6 +23,7 @@ _NO_NULLS: Final = {
     "scores": ("case_id", "answer_repeat", "benchmark", "grading_method", "state"),
     "decisions": (*KEYS["decisions"], "benchmark", "item_id", "points", "judge_model", "state"),
     "answers": ("case_id", "answer_repeat", "state"),
+    EXAMPLES: ("case_id", "example_tags", "item_tags", "labels"),
 }
 
 
@@ -27,6 +31,8 @@ def row_name(table: str, row: Mapping[str, Any]) -> str:
     """Return the words that name a row in a finding: `case 06ab, answer 0, item 3`."""
     if table == "run":
         return "run"
+    if table == EXAMPLES:
+        return f"case {row['case_id']}"
     name = f"case {row['case_id']}, answer {row['answer_repeat']}"
     if table == "decisions":
         name += f", item {row['item_index']}, judge {row['judge']}, repeat {row['repeat']}"
@@ -35,28 +41,47 @@ def row_name(table: str, row: Mapping[str, Any]) -> str:
 
 def structure_findings(tables: Tables, identity: Mapping[str, Any]) -> list[Finding]:
     """Return what keeps the rows from being those of one run: nulls, other orders, rows missing or there twice."""
-    nulls = [finding for table in _NO_NULLS for finding in _nulls(table, tables[table])]
+    held = [table for table in _NO_NULLS if table in tables]
+    # A meta example's criterion has no points.
+    optional = {"points"} if identity["config"] == META else set()
+    nulls = [finding for table in held for finding in _nulls(table, tables[table], optional)]
     if nulls:
         return nulls
     if not tables["scores"]:
         return [Finding("scores.parquet", "rows", "at least one", "0")]
+    if EXAMPLES in tables and (torn := list(_torn_examples(tables))):
+        return torn
     fewest = len(tables["scores"]) * len(identity["judges"]) * identity["repeats"]
     if len(tables["decisions"]) < fewest:
         n = str(len(tables["decisions"]))
         return [Finding("decisions.parquet", "rows", f"at least {fewest}, one for each judge reply of each case", n)]
-    orders = {table: list(dict.fromkeys(row["case_id"] for row in tables[table])) for table in _NO_NULLS}
+    orders = {table: list(dict.fromkeys(row["case_id"] for row in tables[table])) for table in held}
     return [
         *_orders(orders),
-        *(finding for table in _NO_NULLS for finding in _keys(table, tables, identity)),
+        *(finding for table in held for finding in _keys(table, tables, identity)),
         *_undecided(tables["decisions"]),
     ]
 
 
-def _nulls(table: str, rows: Sequence[Row]) -> Iterator[Finding]:
+def _nulls(table: str, rows: Sequence[Row], optional: Set[str]) -> Iterator[Finding]:
     for number, row in enumerate(rows):
         for column in _NO_NULLS[table]:
-            if row[column] is None:
+            if row[column] is None and column not in optional:
                 yield Finding(f"{table}.parquet", f"row {number}: {column}", "a value", "null")
+
+
+def _torn_examples(tables: Tables) -> Iterator[Finding]:
+    """Yield where an example's tags or labels hold a null, or are not one list an item."""
+    counts = Counter(row["case_id"] for row in tables["decisions"] if row["judge"] == row["repeat"] == 0)
+    repeats = 1 + max((row["answer_repeat"] for row in tables["answers"]), default=0)
+    for row in tables[EXAMPLES]:
+        name, n_items = row_name(EXAMPLES, row), counts[row["case_id"]] // repeats
+        if len(row["item_tags"]) != n_items:
+            yield Finding(f"{EXAMPLES}.parquet", f"{name}: item_tags", f"{n_items} lists", str(len(row["item_tags"])))
+        tags = [*row["example_tags"], *(tag for tags in row["item_tags"] for tag in (tags or [None]) if tags != [])]
+        labels = [value for label in row["labels"] for value in (label or {"label": None}).values()]
+        if None in tags or None in labels:
+            yield Finding(f"{EXAMPLES}.parquet", name, "a value for every tag, physician and label", "null")
 
 
 def _orders(orders: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
@@ -86,18 +111,23 @@ def _keys(table: str, tables: Tables, identity: Mapping[str, Any]) -> Iterator[F
 
 
 def _expected_keys(table: str, tables: Tables, identity: Mapping[str, Any]) -> Iterator[tuple[object, ...]]:
+    cases = dict.fromkeys(row["case_id"] for row in tables["scores"])
+    if table == EXAMPLES:
+        yield from ((case_id,) for case_id in cases)
+        return
+    answers = range(answer_repeats(identity))
+    if table != "decisions":
+        yield from ((case_id, answer) for case_id in cases for answer in answers)
+        return
     items = {row["case_id"]: row["n_items"] or 0 for row in tables["scores"]}
     counted = Counter(row["case_id"] for row in tables["decisions"])
-    units = [(judge, repeat) for judge in range(len(identity["judges"])) for repeat in range(identity["repeats"])]
-    for row in tables["scores"]:
-        case_id = row["case_id"]
-        if table != "decisions":
-            yield case_id, 0
-            continue
+    judges, repeats = range(len(identity["judges"])), range(identity["repeats"])
+    units = list(product(answers, judges, repeats))
+    for case_id in cases:
         # The rows say how many items a case has, unless they do not share out evenly among the replies.
         n, rest = divmod(counted[case_id], len(units))
         n = min(items[case_id], counted[case_id]) if rest else n
-        yield from ((case_id, 0, index, judge, repeat) for judge, repeat in units for index in range(n))
+        yield from ((case_id, answer, index, judge, repeat) for answer, judge, repeat in units for index in range(n))
 
 
 def _undecided(decisions: Sequence[Row]) -> Iterator[Finding]:

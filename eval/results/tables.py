@@ -8,15 +8,16 @@ Rows stand in dataset order, so that intervals can be computed again. A score, a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from bedside_bench import PANEL_IDS, sha256_json
+from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead
-from eval.judging.grading import Replies
-from eval.judging.protocol import text_sha256
+from eval.judging.grading import Replies, answer_repeats
+from eval.judging.texts import text_sha256
 from eval.numbers.panels import ScoredCase
 
 Row: TypeAlias = dict[str, Any]
@@ -90,13 +91,27 @@ ANSWERS_SCHEMA: Final = pa.schema(
         *_columns(_TEXT, "text"),
     ]
 )
+EXAMPLES_SCHEMA: Final = pa.schema(
+    [
+        *_columns(_TEXT, "run_id case_id"),
+        ("example_tags", pa.list_(_TEXT)),
+        ("item_tags", pa.list_(pa.list_(_TEXT))),
+        *_columns(_TEXT, "completions_group"),
+        ("labels", pa.list_(pa.struct([("physician", _TEXT), ("label", pa.bool_())]))),
+    ]
+)
 SCHEMAS: Final = {"run": RUN_SCHEMA, "scores": SCORES_SCHEMA, "decisions": DECISIONS_SCHEMA, "answers": ANSWERS_SCHEMA}
+"""The four tables that every run has."""
+EXAMPLES: Final = "examples"
+ALL_SCHEMAS: Final = {**SCHEMAS, EXAMPLES: EXAMPLES_SCHEMA}
+"""And the one that only a HealthBench run has: what its scores by tag, and its meta-evaluation, are computed from."""
 
 KEYS: Final = {
     "run": (),
     "scores": ("case_id", "answer_repeat"),
     "decisions": ("case_id", "answer_repeat", "item_index", "judge", "repeat"),
     "answers": ("case_id", "answer_repeat"),
+    EXAMPLES: ("case_id",),
 }
 """The columns that name a row of each table within one run; `run` has one row."""
 
@@ -118,17 +133,29 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._:/@+()\[\]-]{0,127}")
 
 def to_table(rows: Sequence[Row], table: str, *, run_id: str) -> pa.Table:
     """Return rows as the named table, `run_id` put first; a value of another type than its column is an error."""
-    return pa.Table.from_pylist([{**row, "run_id": run_id} for row in rows], schema=SCHEMAS[table])
+    return pa.Table.from_pylist([{**row, "run_id": run_id} for row in rows], schema=ALL_SCHEMAS[table])
 
 
-def answer_rows(heads: Iterable[CaseHead], replies: Mapping[str, Replies], *, with_texts: bool) -> list[Row]:
-    """Return one row for each case's answer; texts only when asked for."""
-    return [_answer_row(head.case_id, replies[head.case_id].answers.get(0), with_texts=with_texts) for head in heads]
+def tables_of(suite: str) -> tuple[str, ...]:
+    """Return the names of the tables that a run of a suite has."""
+    return tuple(ALL_SCHEMAS if suite == HEALTHBENCH else SCHEMAS)
 
 
-def _answer_row(case_id: str, call: Call | None, *, with_texts: bool) -> Row:
+def answer_rows(
+    heads: Iterable[CaseHead], replies: Mapping[str, Replies], *, repeats: int, with_texts: bool
+) -> list[Row]:
+    """Return one row for each answer that the run asks for to each case; texts only when asked for."""
+    return [
+        _answer_row(head.case_id, replies[head.case_id].answers.get(n), answer_repeat=n, with_texts=with_texts)
+        for head in heads
+        for n in range(repeats)
+    ]
+
+
+def _answer_row(case_id: str, call: Call | None, *, answer_repeat: int, with_texts: bool) -> Row:
     if call is None:
-        return {**dict.fromkeys(ANSWERS_SCHEMA.names), "case_id": case_id, "answer_repeat": 0, "state": PENDING}
+        of_row = {"case_id": case_id, "answer_repeat": answer_repeat, "state": PENDING}
+        return {**dict.fromkeys(ANSWERS_SCHEMA.names), **of_row}
     tokens = {f"{name}_tokens": call.usage.get(name) for name in ("input", "cached", "output", "reasoning")}
     return {
         "case_id": case_id,
@@ -154,40 +181,69 @@ def _name(value: str | None) -> str | None:
     return value if value is not None and _NAME.fullmatch(value) else None
 
 
-def decision_rows(
-    heads: Iterable[CaseHead], replies: Mapping[str, Replies], *, judge_models: Sequence[str], repeats: int
-) -> list[Row]:
+def decision_rows(heads: Iterable[CaseHead], replies: Mapping[str, Replies], identity: Mapping[str, Any]) -> list[Row]:
     """Return one row for each item and each judge reply that the run asks for, whether or not it has come.
 
     `state` is that reply's (formats.md 5), `pending` before it came, `unanswered` where the answer failed.
     """
+    units = [
+        {"answer_repeat": answer, "judge": judge, "judge_model": model, "repeat": repeat}
+        for answer in range(answer_repeats(identity))
+        for judge, model in enumerate(judge_models(identity))
+        for repeat in range(identity["repeats"])
+    ]
     return [
         row
         for head in heads
-        for judge, model in enumerate(judge_models)
-        for repeat in range(repeats)
-        for row in _reply_rows(head, replies[head.case_id], judge=judge, judge_model=model, repeat=repeat)
+        for unit in units
+        for row in _unit_rows(head, replies[head.case_id], identity["grouping"], unit)
     ]
 
 
-def _reply_rows(head: CaseHead, replies: Replies, **judge: Any) -> list[Row]:
-    reply = replies.judged.get((0, judge["judge"], judge["repeat"]))
-    if reply is None:
-        return item_rows(head, None, state=state_before(replies.answers.get(0)), reply_sha256=None, **judge)
-    return item_rows(head, reply.matched, state=reply.state, reply_sha256=_sha256(reply.call.text), **judge)
+def _unit_rows(head: CaseHead, replies: Replies, grouping: str, unit: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the rows of one judge's decisions, at one repeat, on one answer."""
+    asked = {name: unit[name] for name in ("answer_repeat", "judge", "repeat")}
+    before = state_before(replies.answers.get(unit["answer_repeat"]))
+    digests: dict[int, str | None] = {}  # a reply on all items of a case is hashed once
+    for index, (reply, matched) in enumerate(replies.of_items(head, grouping=grouping, **asked)):
+        digest = None
+        if reply is not None:
+            if id(reply) not in digests:
+                digests[id(reply)] = _sha256(reply.call.text)
+            digest = digests[id(reply)]
+        state = before if reply is None else reply.state
+        yield item_row(head, index, {**unit, "state": state, "matched": matched, "reply_sha256": digest})
 
 
-def item_rows(head: CaseHead, matched: Sequence[bool | None] | None, **reply: object) -> list[Row]:
-    """Return the rows of one judge reply.
+def item_row(head: CaseHead, index: int, decided: Mapping[str, Any]) -> Row:
+    """Return the row of one decision on an item.
 
     Args:
-        reply: judge, judge_model, repeat, state and reply_sha256, the same for all its items.
+        decided: answer_repeat, judge, judge_model, repeat, state, matched and reply_sha256.
     """
-    whole = {"case_id": head.case_id, "benchmark": head.benchmark, "answer_repeat": 0, **reply}
-    values = matched or [None] * len(head.items)
+    item_id, points = head.items[index]
+    return {
+        "case_id": head.case_id,
+        "benchmark": head.benchmark,
+        "item_index": index,
+        "item_id": item_id,
+        "points": None if points is None else float(points),
+        **decided,
+    }
+
+
+def example_rows(heads: Iterable[CaseHead]) -> list[Row]:
+    """Return one row for each HealthBench example: tags, the completion's group, physicians' labels."""
     return [
-        {**whole, "item_index": index, "item_id": id_, "points": float(points), "matched": value}
-        for index, ((id_, points), value) in enumerate(zip(head.items, values, strict=True))
+        {
+            "case_id": head.case_id,
+            "example_tags": list(head.about.tags),
+            "item_tags": [list(tags) for tags in head.about.item_tags],
+            "completions_group": head.about.group,
+            "labels": [{"physician": physician, "label": label} for physician, label in head.about.labels],
+        }
+        for head in heads
+        if head.about is not None
     ]
 
 
@@ -304,7 +360,7 @@ def rubric_sha256(decisions: Iterable[Row]) -> str:
     Nothing else in a run's folder says what an unmatched item's points are.
     """
     items = {(row["case_id"], row["item_id"], row["points"]) for row in decisions}
-    return sha256_json(sorted(map(list, items)))
+    return sha256_json(sorted(map(list, items), key=lambda item: item[:2]))
 
 
 def run_id(date: str, answer_model: str | None, digest: str) -> str:

@@ -28,7 +28,7 @@ from eval.results.card import RUNS, check_results_card, run_folders, source_of, 
 from eval.results.recompute import Recomputed, recompute
 from eval.results.stored import UnreadableRunError, read_identity, read_summary, read_tables
 from eval.results.structure import Tables, row_name, structure_findings
-from eval.results.tables import KEYS, SCHEMAS, Row, panel_order, run_id
+from eval.results.tables import ALL_SCHEMAS, KEYS, Row, panel_order, run_id
 
 RELATIVE: Final = 1e-12
 """Relative difference allowed between numbers of two numpy versions or machines."""
@@ -147,7 +147,7 @@ def _check_run(
         return [Finding("decisions.parquet", "points", "those of the grading method", str(error))]
     name = str(digests.get("run_id"))
     findings += _check_ids(true, tables, identity=identity, name=name)
-    for table in SCHEMAS:
+    for table in true.tables:
         expected = [{**row, "run_id": name} for row in true.tables[table]]
         findings += first_findings(_differing_cells(table, expected, tables[table], same), f"{table}.parquet")
     findings += _check_summary(true, tables, summary=summary, same=same)
@@ -192,7 +192,7 @@ def _differing_cells(table: str, expected: Sequence[Row], found: Sequence[Row], 
         other = by_key[tuple(row[name] for name in key)]
         if row == other:
             continue
-        for column in SCHEMAS[table].names:
+        for column in ALL_SCHEMAS[table].names:
             if not same(row[column], other[column]):
                 # Of two places that must say the same and nothing else says, both are named.
                 twice = " and summary_json" if table == "run" and column in _ALSO_IN_SUMMARY else ""
@@ -258,7 +258,7 @@ def _check_members(digests: Mapping[str, Any], tables: Tables) -> Iterator[Findi
     """Compare the form of a run's `digests.json`, and its panels, with what they must be."""
     if set(digests) != _MEMBERS:
         yield Finding("digests.json", "members", ", ".join(sorted(_MEMBERS)), ", ".join(sorted(digests)))
-    counts = Counter(case["benchmark"] for case in tables["scores"])
+    counts = Counter(case["benchmark"] for case in tables["scores"] if case["answer_repeat"] == 0)
     panels = [{"id": panel, "n": counts[panel], "sha256": None} for panel in panel_order(counts)]
     if digests.get("panels") != panels:
         yield Finding("digests.json", "panels", shown_value(panels), shown_value(digests.get("panels")))
@@ -277,7 +277,7 @@ def _check_digests(true: Recomputed, digests: Mapping[str, Any], *, tables: Tabl
         "run_sha256": true.run_sha256,
         "rubric_sha256": true.rubric_sha256,
         **{name: row[name] for name in ("identity_sha256", "semantics_sha256", "dataset_sha256", "content_sha256")},
-        "n_cases": len(tables["scores"]),
+        "n_cases": len({row["case_id"] for row in tables["scores"]}),
         "n_items": true.n_items,
     }
     for name, value in expected.items():

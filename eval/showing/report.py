@@ -11,10 +11,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from eval.calls.reply import one_line
+from eval.showing.cells import BAR, bar, interval_cell, number
+from eval.showing.healthbench_table import healthbench_rows
 
 WIDTH: Final = 80
 _LEFT: Final = 31  # columns of a row's name and count
-_BAR: Final = 20
 _FLAGGED: Final = "* this width is no certainty: the notes say why"
 Summary = Mapping[str, Any]
 
@@ -22,9 +23,12 @@ Summary = Mapping[str, Any]
 def score_table(summary: Summary) -> str:
     """Return the scores of a run: a row a panel with n, mean, 95% interval and a bar from 0 to 1, then the overall.
 
-    Where cases are ungraded, a second row gives the worst and the best mean that they leave open.
+    Where cases are ungraded, a second row gives the worst and the best mean that they leave open. Of a HealthBench run
+    the table is another: clipped and raw means, overall and by tag.
     """
-    head = f"{'panel':<24}{'n':>7}  {'mean':>5}  {'95% interval':<14}  0{'.' * (_BAR - 2)}1"
+    if "healthbench" in summary:
+        return "\n".join([*healthbench_rows(summary), "", *signature(summary)])
+    head = f"{'panel':<24}{'n':>7}  {'mean':>5}  {'95% interval':<14}  0{'.' * (BAR - 2)}1"
     rule = "-" * len(head)
     rows = [row for panel, about in summary["panels"].items() for row in _panel_rows(panel, about, summary)]
     lines = [head, rule, *rows, rule, *_overall_rows(summary)]
@@ -70,39 +74,13 @@ def _rows(
     above, left = [], f"{name} {count:>{max(0, _LEFT - 1 - len(name))}}"
     if len(left) > _LEFT:
         above, left = _wrapped(name, indent="  "), f"{count:>{_LEFT}}"
-    text = f"{left}  {number(mean):>5}  {_interval(interval) + '*' * flagged:<14}  {bar(mean, interval)}"
+    text = f"{left}  {number(mean):>5}  {interval_cell(interval) + '*' * flagged:<14}  {bar(mean, interval)}"
     rows = [*above, text.rstrip()]
     if n != expected:
         worst, best = bounds
         known = None if worst is None or best is None else (worst, best)
-        rows.append(f"{'  worst to best':<{_LEFT + 9}}{_interval(known):<14}  {bar(None, known)}".rstrip())
+        rows.append(f"{'  worst to best':<{_LEFT + 9}}{interval_cell(known):<14}  {bar(None, known)}".rstrip())
     return rows
-
-
-def number(value: float | None) -> str:
-    """Return a score with three decimals, or a dash where it is undefined: never a 0 for unknown."""
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _interval(interval: Sequence[float] | None) -> str:
-    return "-" if interval is None else f"{interval[0]:.3f}-{interval[1]:.3f}"
-
-
-def bar(mean: float | None, interval: Sequence[float] | None, *, width: int = _BAR) -> str:
-    """Return a scale from 0 to 1 as characters: `o` the mean, `=` the interval, `.` the rest; empty where undefined."""
-    if mean is None and interval is None:
-        return ""
-
-    def place(value: float) -> int:
-        return min(width - 1, int(value * width))
-
-    cells = ["."] * width
-    if interval:
-        low, high = map(place, interval)
-        cells[low : high + 1] = "=" * (high + 1 - low)
-    if mean is not None:
-        cells[place(mean)] = "o"
-    return "".join(cells)
 
 
 def signature(summary: Summary) -> list[str]:

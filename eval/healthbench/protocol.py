@@ -1,0 +1,138 @@
+"""What a HealthBench run says to models: the conversation alone to the first, one criterion a call to the grader.
+
+In: an example, an answer. Out: messages and parameters, and the grader's decision read from its reply. The grader
+template is this project's own wording (`grader.txt`) of the published rules; a user who has another one passes it as a
+file with the same two places, and the protocol's name says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+from builder.errors import BadInput
+from eval.cases import Case, Item
+from eval.judging.judge import RefusedReplyError, reply_object, stands_in
+from eval.judging.texts import Message, Prompts
+
+GRADER: Final = "bedside-bench-grader-v1"
+PROTOCOL: Final = f"healthbench+{GRADER}"
+PLACES: Final = ("<<conversation>>", "<<rubric_item>>")
+
+GRADER_TEMPERATURE: Final = 0
+GRADER_MAX_TOKENS: Final = 2_048
+
+
+@cache
+def own_prompts() -> Prompts:
+    """Return the texts of a HealthBench run: no system text, and the grader template of our own wording."""
+    template = (files("eval.healthbench") / "grader.txt").read_bytes().decode()
+    return Prompts(answer_system=None, judge_system=None, judge_user=template)
+
+
+def read_template(path: Path) -> Prompts:
+    """Return the texts of a run with another grader template.
+
+    Raises:
+        BadInput: the file cannot be read, or lacks one of its two places.
+    """
+    try:
+        template = path.read_bytes().decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: expected a UTF-8 text file for --grader-template, found: {error}") from None
+    missing = [place for place in PLACES if place not in template]
+    if missing:
+        raise BadInput(f"{path}: expected the places {' and '.join(PLACES)} in it, found no {' and no '.join(missing)}")
+    return Prompts(answer_system=None, judge_system=None, judge_user=template)
+
+
+def protocol_name(prompts_sha256: str | None) -> str:
+    """Return the protocol's name for a grader template, given its digest."""
+    if prompts_sha256 == own_prompts().template_sha256:
+        return PROTOCOL
+    return f"healthbench+template-{(prompts_sha256 or '')[:8]}"
+
+
+def points_literal(points: float) -> str:
+    """Return points as the grader sees them: `5`, not `5.0`; `-2.5`."""
+    return str(int(points)) if float(points).is_integer() else repr(float(points))
+
+
+def rubric_line(item: Item) -> str:
+    """Return what the grader is shown of an item: `[points] criterion`; a meta example's criterion has no points."""
+    return item.text if item.points is None else f"[{points_literal(item.points)}] {item.text}"
+
+
+def grader_messages(
+    case: Case,
+    answer: str,
+    *,
+    items: Sequence[Item],
+    ids: Sequence[str],  # noqa: ARG001 - a call asks about one item and does not name it
+    prompts: Prompts,
+) -> list[Message]:
+    """Return the grader call's one message: the conversation with the answer as its last turn, and the one item."""
+    (item,) = items
+    turns = [*case.conversation, ("assistant", answer)]
+    conversation = "\n\n".join(f"{role}: {content}" for role, content in turns)
+    values = dict(zip(PLACES, (conversation, rubric_line(item)), strict=True))
+    # Only these two: a user's template may speak of other `<<places>>`, and a conversation may hold any.
+    content = re.sub("|".join(PLACES), lambda place: values[place.group()], prompts.judge_user)
+    return [{"role": "user", "content": content}]
+
+
+def grader_params(
+    ids: Sequence[str],  # noqa: ARG001 - the limit is the same for every call
+    *,
+    judge_format: str,
+    temperature: float | None = GRADER_TEMPERATURE,
+) -> dict[str, Any]:
+    """Return the grader call's parameters as requested."""
+    params: dict[str, Any] = {"max_completion_tokens": GRADER_MAX_TOKENS}
+    if judge_format == "json_object":
+        params["response_format"] = {"type": "json_object"}
+    elif judge_format == "json_schema":
+        params["response_format"] = {"type": "json_schema", "json_schema": _SCHEMA}
+    if temperature is not None:
+        params["temperature"] = temperature
+    return params
+
+
+_SCHEMA: Final = {
+    "name": "grade",
+    "strict": True,
+    "schema": {
+        "type": "object",
+        "properties": {"explanation": {"type": "string"}, "criteria_met": {"type": "boolean"}},
+        "required": ["explanation", "criteria_met"],
+        "additionalProperties": False,
+    },
+}
+
+
+def parse_grade(text: str, ids: Sequence[str]) -> tuple[bool, ...]:
+    """Return the decision of a grader reply as a tuple of one.
+
+    Raises:
+        RefusedReplyError: the reply is no JSON object, bare or in one fence, or its `criteria_met` is no boolean. Such
+            a reply is never "false": on a negative criterion that would raise the score.
+    """
+    if len(ids) != 1:
+        raise ValueError(f"a grader reply is about one item, not {len(ids)}")
+    met = reply_object(text).get("criteria_met")
+    if type(met) is not bool:
+        raise RefusedReplyError(f'expected a boolean "criteria_met", found {met!r:.60}')
+    return (met,)
+
+
+def verbatim_grade(answer: str, *, items: Sequence[Item], ids: Sequence[str]) -> str:  # noqa: ARG001 - as above
+    """Return the built-in judge's reply: a criterion is met iff it is a whole line of the answer."""
+    (item,) = items
+    met = stands_in(item, answer)
+    why = "the criterion is a line of the answer" if met else "the criterion is no line of the answer"
+    return json.dumps({"explanation": why, "criteria_met": met})
