@@ -18,6 +18,7 @@ from bedside_bench import __version__
 from builder import cli as builder_commands
 from builder.cli import one_line_errors
 from eval.calls.cli import now, run
+from eval.conformance.cli import conformance
 from eval.exports.cli import eval_results, export
 from eval.healthbench.cli import meta, winrate
 from eval.hub.cli import fetch, publish, runs
@@ -75,6 +76,7 @@ app.command("runs")(runs)
 app.command("fetch")(fetch)
 app.command("eval-results")(eval_results)
 app.command("export")(export)
+app.command("conformance")(conformance)
 app.command("demo")(demo)
 
 

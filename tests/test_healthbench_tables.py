@@ -98,19 +98,15 @@ def test_a_meta_item_has_no_points() -> None:
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (("case_id",), 7, "case_id: expected string, found 7"),
+        (("case_id",), 7, "7: case_id: expected string, found int"),
         (("case_id",), None, "case_id: expected a value, found null"),
-        (("prompt", 0, "content"), b"x", "prompt[0].content: expected string, found b'x'"),
-        (("rubric_items", 1, "points"), True, "rubric_items[1].points: expected double, found True"),
-        (("rubric_items", 1, "points"), None, "rubric_items[1].points: expected a value, found null"),
-        (("rubric_items", 1, "points"), 2**53 + 1, "rubric_items[1].points: expected double, found 9007199254740993"),
-        (("rubric_items", 0, "tags"), "axis", "rubric_items[0].tags: expected a list, found str"),
-        (
-            ("rubric_items", 0),
-            {"item_id": "x"},
-            "rubric_items[0]: expected an object of item_id, criterion, points, tags",
-        ),
-        (("example_tags", 0), None, "example_tags[0]: expected a value, found null"),
+        (("prompt", 0, "content"), b"x", "case-2: prompt[*].content: expected string, found bytes"),
+        (("rubric_items", 1, "points"), True, "case-2: rubric_items[*].points: expected double, found bool"),
+        (("rubric_items", 1, "points"), None, "rubric_items[*].points: expected a value, found null"),
+        (("rubric_items", 1, "points"), 2**53 + 1, "expected numbers of at most 2^53 in size, found a larger one"),
+        (("rubric_items", 0, "tags"), "axis", "rubric_items[*].tags: expected list<item: string>, found str"),
+        (("rubric_items", 0), {"item_id": "x"}, "rubric_items[*]: expected an object of item_id, criterion, points"),
+        (("example_tags", 0), None, "case-2: example_tags[*]: expected a value, found null"),
     ],
     ids=lambda value: str(value)[:40],
 )

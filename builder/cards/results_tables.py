@@ -51,6 +51,9 @@ def selection_words(run: Run) -> str:
     words = [f"{len(panels)} panel{'s' if len(panels) != 1 else ''}"] if isinstance(panels, list) else []
     words += ["one case a panel"] if selection.get("smoke") else []
     words += [f"first {limit}"] if type(limit) is int else []
+    words += [f"with a {cell(selection['completions'])} completion"] if selection.get("completions") else []
+    groups = selection.get("groups")
+    words += [cell(" and ".join(map(str, groups)))] if isinstance(groups, list) else []
     return ", ".join(words) or "all"
 
 

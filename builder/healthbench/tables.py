@@ -7,6 +7,7 @@ written here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -86,8 +87,7 @@ def example_batch(examples: Sequence[Example], config: str) -> pa.RecordBatch:
             True as 1.0.
     """
     schema = schema_of(config)
-    for example in examples:
-        _check_row(example, schema, config)
+    _check_rows(examples, schema, config)
     try:
         return pa.RecordBatch.from_pylist(list(examples), schema=schema)
     except (UnicodeEncodeError, OverflowError, pa.ArrowException) as error:
@@ -101,8 +101,8 @@ def batch_examples(batch: pa.RecordBatch, config: str) -> list[Example]:
         BadInput: a value is missing or not finite.
     """
     rows: list[Example] = batch.to_pylist()
+    _check_rows(rows, batch.schema, config)
     for row in rows:
-        _check_row(row, batch.schema, config)
         for item in row["rubric_items"]:
             item["points"] = printed_points(item["points"])
     return rows
@@ -129,43 +129,53 @@ def items_table(examples: Iterable[Example], config: str) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=ITEMS_SCHEMA)
 
 
-def _check_row(row: Mapping[str, Any], schema: pa.Schema, config: str) -> None:
-    if tuple(row) != tuple(schema.names):
-        raise BadInput(f"{config}: expected the columns {', '.join(schema.names)}, found {', '.join(row)}")
-    for field in schema:
-        _check(row[field.name], field, f"{config}: {row['case_id']}: {field.name}", config=config)
+def _check_rows(rows: Sequence[Mapping[str, Any]], schema: pa.Schema, config: str) -> None:
+    """Stop at the first row with a value that is not exactly of its column's type; looked at a column at a time."""
+    try:
+        _check(rows, list(schema), "", config=config)
+    except BadInput as error:
+        if len(rows) > 1:
+            for row in rows:  # the one at fault raises for itself, by its id
+                _check_rows([row], schema, config)
+        raise BadInput(f"{config}: {rows[0].get('case_id')}: {error}") from None
 
 
-def _check(value: Any, field: pa.Field, where: str, *, config: str) -> None:
-    """Stop unless a value is exactly of a field's type, within lists and objects too."""
-    if value is None:
-        needed = field.name in NEVER_NULL or (field.name == "points" and config != META)
-        if needed:
-            raise BadInput(f"{where}: expected a value, found null")
-        return
-    if field.name == "points" and config == META:
-        raise BadInput(f"{where}: expected null, as the shape has no points, found {value!r}")
+def _check(objects: Sequence[Mapping[str, Any]], fields: Sequence[pa.Field], at: str, *, config: str) -> None:
+    """Stop unless objects have exactly these members, and each of them values of its type."""
+    names = [field.name for field in fields]
+    for one in objects:
+        if not isinstance(one, dict) or list(one) != names:
+            found = ", ".join(map(str, one)) if isinstance(one, dict) else type(one).__name__
+            raise BadInput(f"{at or 'row'}: expected an object of {', '.join(names)}, found {found}")
+    for field in fields:
+        where = f"{at}.{field.name}" if at else field.name
+        _check_values([one[field.name] for one in objects], field, where, config=config)
+
+
+def _check_values(values: list[Any], field: pa.Field, where: str, *, config: str) -> None:
     kind = field.type
+    present = [value for value in values if value is not None]
+    if field.name == "points" and config == META and present:
+        raise BadInput(f"{where}: expected null, as the shape has no points, found {present[0]!r}")
+    if len(present) < len(values) and (field.name in NEVER_NULL or (field.name == "points" and config != META)):
+        raise BadInput(f"{where}: expected a value, found null")
+    allowed = _PYTHON.get(kind, (list,))
+    if odd := set(map(type, present)) - set(allowed):
+        raise BadInput(f"{where}: expected {kind}, found {', '.join(sorted(one.__name__ for one in odd))}")
+    if kind == pa.float64() and any(abs(value) > LARGEST for value in present):
+        raise BadInput(f"{where}: expected numbers of at most 2^53 in size, found a larger one")
     if pt.is_list(kind):
-        _check_list(value, field, where, config=config)
-    elif pt.is_struct(kind):
-        names = [part.name for part in kind]
-        if type(value) is not dict or list(value) != names:
-            raise BadInput(f"{where}: expected an object of {', '.join(names)}, found {type(value).__name__}")
-        for part in kind:
-            _check(value[part.name], part, f"{where}.{part.name}", config=config)
-    elif type(value) not in _PYTHON[kind] or (type(value) is int and abs(value) > LARGEST):
-        raise BadInput(f"{where}: expected {kind}, found {value!r:.60}")
+        _check_parts(list(chain.from_iterable(present)), kind, f"{where}[*]", config=config)
 
 
-def _check_list(values: Any, field: pa.Field, where: str, *, config: str) -> None:
-    if type(values) is not list:
-        raise BadInput(f"{where}: expected a list, found {type(values).__name__}")
-    inner = field.type.value_field
-    for index, value in enumerate(values):
-        if value is None:
-            raise BadInput(f"{where}[{index}]: expected a value, found null")
-        _check(value, inner, f"{where}[{index}]", config=config)
+def _check_parts(values: list[Any], kind: pa.ListType, where: str, *, config: str) -> None:
+    """Check the values of all lists of a column at once; none of them may be null."""
+    if any(value is None for value in values):
+        raise BadInput(f"{where}: expected a value, found null")
+    if pt.is_struct(kind.value_type):
+        _check(values, list(kind.value_type), where, config=config)
+    else:
+        _check_values(values, kind.value_field, where, config=config)
 
 
 _PYTHON: Final = {pa.string(): (str,), pa.float64(): (int, float), pa.bool_(): (bool,)}

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Final
 
 import orjson
 from filelock import FileLock, Timeout
@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from bedside_bench import sha256_json
 from builder.errors import BadInput
 from eval.calls.call import NO_USAGE, STATES, VERSION, Call, CaseHead, case_line, line_head
-from eval.calls.lines import ADAPT, check_call, check_case, check_header, check_members
+from eval.calls.lines import ADAPT, call_values, check_case, check_header, check_members
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class Journal:
 
     def resume(self) -> JournalData:
         """Mend a torn tail, read the file, and open it for appending; a file that is no journal is left as it is."""
-        _check_header(self.path, next(json_lines(self.path), (0, {}))[1])
+        _check_header(self.path, _first_line(self.path))
         mend_tail(self.path)
         data = read_journal(self.path)
         self._open()
@@ -139,7 +139,7 @@ def mend_tail(path: Path) -> None:
     Only the bytes after the last newline are looked at; lines before it are never touched.
     """
     with path.open("r+b") as file:
-        tail = _tail(file.read())
+        tail = _tail(file)
         if not tail:
             return
         try:
@@ -154,8 +154,29 @@ def mend_tail(path: Path) -> None:
             file.truncate(file.tell() - len(tail))
 
 
-def _tail(data: bytes) -> bytes:
-    return data[data.rfind(b"\n") + 1 :]
+def _tail(file: BinaryIO) -> bytes:
+    """Return what stands after the last newline of a file, and leave its end as the place to write at."""
+    start, found = file.seek(0, os.SEEK_END), b""
+    while start and b"\n" not in found:
+        size = min(start, _BLOCK)
+        start = file.seek(start - size)
+        found = file.read(size) + found
+    file.seek(0, os.SEEK_END)
+    return found[found.rfind(b"\n") + 1 :]
+
+
+_BLOCK: Final = 1 << 16
+
+
+def _first_line(path: Path) -> dict[str, Any]:
+    """Return the object in a file's first line, an empty one where there is none."""
+    with path.open("rb") as file:
+        line = next((line for line in file if line.strip()), b"")
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -217,8 +238,7 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
 def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData) -> None:
     kind = line.get("kind")
     if kind == "call":
-        check_call(line)
-        call = Call(**{name: value for name, value in line.items() if name in Call.__slots__})
+        call = Call(*call_values(line))
         _check_call(call, n_judges=len(data.identity["judges"]))
         data.calls.append(call if call.usage else replace(call, usage=NO_USAGE))
     elif kind == "case":

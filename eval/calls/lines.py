@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, Final, TypeAlias
 
+from eval.calls.call import Call
 from eval.judging.suites import GROUPINGS, suite_of
 
 Types: TypeAlias = tuple[type, ...]
@@ -97,15 +98,33 @@ def _check_type(name: str, value: Any, types: Types) -> None:
         raise ValueError(f"{name} {_shown(value)}")
 
 
-def check_call(line: dict[str, Any]) -> None:
-    """Check a call line's members and its token counts.
+def call_values(line: dict[str, Any]) -> list[Any]:
+    """Return the members of a call line in the order of `CALL_NAMES`, None where an optional one is not there.
 
     Raises:
-        ValueError: as `check_members`.
+        ValueError: as `check_members`, of the line or of its token counts.
     """
+    values = list(map(line.get, CALL_NAMES))
+    if "reply" not in line:
+        values[_REPLY] = 1
+    usage = values[_USAGE]
+    shape = tuple(map(type, values)), tuple(map(type, usage.values())) if type(usage) is dict else None
+    if shape in _GOOD_SHAPES:
+        return values
     check_members(line, CALL, CALL_OPTIONAL)
-    for name, count in (line.get("usage") or {}).items():
+    for name, count in (usage or {}).items():
         _check_type(f"usage.{name}", count, _COUNT_OR_NULL)
+    if len(_GOOD_SHAPES) < _MOST_SHAPES:
+        _GOOD_SHAPES.add(shape)
+    return values
+
+
+CALL_NAMES: Final = Call.__slots__
+_REPLY: Final = CALL_NAMES.index("reply")
+_USAGE: Final = CALL_NAMES.index("usage")
+# A journal has tens of thousands of calls of few shapes: types that were found good once need no second look.
+_MOST_SHAPES: Final = 1000
+_GOOD_SHAPES: Final[set[object]] = set()
 
 
 def check_case(line: dict[str, Any]) -> None:

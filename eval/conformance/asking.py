@@ -55,7 +55,7 @@ def ask(scorer: Scorer, vector: Vector) -> Outcome:
     try:
         answer = scorer(json.loads(json.dumps(vector.whole)))
     except (Exception, SystemExit) as error:
-        return Outcome(vector, FAILED, reason=f"the scorer raised {_named(error)}")
+        return Outcome(vector, FAILED, reason=f"the scorer raised {named_error(error)}")
     if type(answer) is not dict:
         return Outcome(vector, FAILED, reason=f"expected a dict, found {_type(answer)}")
     if not_json := _not_json(answer, "", 0):
@@ -68,7 +68,8 @@ def ask(scorer: Scorer, vector: Vector) -> Outcome:
     return Outcome(vector, FAILED if wrong else PASSED, wrong, found=found)
 
 
-def _named(error: BaseException) -> str:
+def named_error(error: BaseException) -> str:
+    """Return an error of a scorer's in one line: its kind and what it says, whatever that is."""
     try:
         text = str(error)
     except Exception:

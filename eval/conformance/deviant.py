@@ -1,8 +1,8 @@
 """A scorer that breaks chosen rules: what a published deviation, or several at once, would answer to a vector.
 
-In: a vector and the `Rules` that a scorer follows. Out: its answer. With `Rules()` it gives the right numbers wherever
-it answers itself; every subject that no rule here touches is answered by `ours`. Means, resampling and the measures of
-agreement come from the functions of every run; only the step that a deviation changes is written here.
+In: a vector and the `Rules` that a scorer follows. Out: its answer: what is expected, but for the numbers that the
+rules can change. With `Rules()` those come out right too. Means, resampling and the measures of agreement come from the
+functions of every run; only the steps that a deviation changes are written here.
 """
 
 from __future__ import annotations
@@ -58,13 +58,28 @@ def in_denominator(point: float) -> tuple[float, float]:
     return point, abs(point)
 
 
+def no_score(earned: float, harm: float) -> float | None:  # noqa: ARG001 - the three are one step
+    """Return what an example without positive points scores: nothing, the rule."""
+    return None
+
+
+def zero(earned: float, harm: float) -> float | None:  # noqa: ARG001 - as above
+    """Return the same as 0, whatever matched."""
+    return 0.0
+
+
+def share_of_harm(earned: float, harm: float) -> float | None:
+    """Return the same as 1 minus the share of its negative points that matched."""
+    return 1 + earned / harm if harm else None
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The steps at which scorers are known to deviate; the defaults are right. One field is one step."""
 
     read: Callable[[Sequence[bool | None]], Decided] = ungraded
     worth: Callable[[float], tuple[float, float]] = subtract
-    negative_only_scored: bool = False
+    unearnable: Callable[[float, float], float | None] = no_score
     example_clipped: bool = False
     tag_clipped: bool = False
     adjusted_clipped: bool = False
@@ -81,7 +96,7 @@ class Rules:
 def answer(vector: Json, rules: Rules) -> Json:
     """Return what a scorer with these rules makes of a vector."""
     subject = SUBJECTS.get(vector["subject"])
-    truth = score_vector(vector)
+    truth: Json = vector["expected"]
     return truth if subject is None else {**truth, **subject(vector, rules)}
 
 
@@ -95,7 +110,7 @@ def _ratio(points: Sequence[float], verdicts: Decided, rules: Rules) -> float | 
     if available > 0:
         return earned / available
     harm = -sum(min(0.0, point) for point in points)
-    return 1 + earned / harm if rules.negative_only_scored and harm else None
+    return rules.unearnable(earned, harm)
 
 
 def _case(vector: Json, rules: Rules) -> Json:
@@ -103,7 +118,7 @@ def _case(vector: Json, rules: Rules) -> Json:
     verdicts = rules.read(given["verdicts"])
     if given["grading_method"] == F1_WEIGHTED_RUBRIC:
         return {"score": None} if verdicts is None else _plan(given["points"], verdicts, variant, rules)
-    raw = _ratio(given["points"], verdicts, rules)
+    raw = _ratio(given["points"], verdicts, replace(rules, unearnable=no_score))
     nothing_to_earn = 0.0 if verdicts is not None and variant == SPEC else None
     return {"score": nothing_to_earn if raw is None else clip(raw), "raw_score": raw}
 
@@ -167,14 +182,14 @@ def _example(vector: Json, rules: Rules) -> Json:
 
 def _aggregate(vector: Json, rules: Rules) -> Json:
     scored = [_score(example, rules) for example in vector["input"]["examples"]]
-    overall = metric_json(metric(known(scored), samples=1))
-    if not rules.headline_clipped:
-        overall["value"] = overall["raw"]
-    return {"overall": overall, "n_ungraded": scored.count(None)}
+    found = metric(known(scored), samples=1)
+    value = found.value if rules.headline_clipped else found.raw
+    return {"overall": {"value": value, "n": found.n}, "raw": found.raw, "n_ungraded": scored.count(None)}
 
 
 def _tags(vector: Json, rules: Rules) -> Json:
-    rules = replace(rules, negative_only_scored=False)  # seen in a scorer that has no tags
+    # Seen in a scorer that has no tags; one that gives 0 there may well leave a tag's examples out all the same.
+    rules = replace(rules, unearnable=no_score)
     of_examples: dict[str, list[float]] = {}
     of_items: dict[str, list[float]] = {}
     for example in vector["input"]["examples"]:
@@ -186,7 +201,12 @@ def _tags(vector: Json, rules: Rules) -> Json:
             points = [example["points"][index] for index in carrying]
             decided = None if verdicts is None else [verdicts[index] for index in carrying]
             _add(of_items, tag, _ratio(points, decided, rules), rules)
-    return {"example_tags": _metrics(of_examples), "rubric_tags": _metrics(of_items)}
+    return {
+        "example_tags": _metrics(of_examples),
+        "rubric_tags": _metrics(of_items),
+        "raw_example_tags": {tag: mean_of(scores) for tag, scores in of_examples.items()},
+        "raw_rubric_tags": {tag: mean_of(scores) for tag, scores in of_items.items()},
+    }
 
 
 def _add(values: dict[str, list[float]], tag: str, score: float | None, rules: Rules) -> None:
@@ -206,7 +226,8 @@ def _length(vector: Json, rules: Rules) -> Json:
     ]
     if rules.adjusted_clipped:
         adjusted = [None if score is None else clip(score) for score in adjusted]
-    return {"adjusted": adjusted, "overall": metric_json(metric(known(adjusted), samples=1))}
+    found = metric(known(adjusted), samples=1)
+    return {"adjusted": adjusted, "overall": metric_json(found), "raw": found.raw}
 
 
 def _repeats(vector: Json, rules: Rules) -> Json:

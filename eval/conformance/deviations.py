@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from eval.conformance.asking import Scorer
-from eval.conformance.deviant import Rules, answer, earn, in_denominator, moved_up, not_met
+from eval.conformance.deviant import Rules, answer, earn, in_denominator, moved_up, not_met, share_of_harm, zero
 from eval.conformance.vectors import BEDSIDE, HEALTHBENCH, SUITES
 
 
@@ -86,8 +86,16 @@ DEVIATIONS: Final = (
         "negative-only-scored",
         "scores a rubric without positive points as 1 minus the share of its negative points that matched",
         "autorubric 1.6.1",
-        "negative_only_scored",
-        True,
+        "unearnable",
+        share_of_harm,
+        (HEALTHBENCH,),
+    ),
+    Deviation(
+        "nothing-to-earn-zero",
+        "scores a rubric without positive points 0 instead of leaving the example out",
+        _NOWHERE,
+        "unearnable",
+        zero,
         (HEALTHBENCH,),
     ),
     Deviation(

@@ -2,9 +2,10 @@
 
 In: the outcomes of a scorer. Out: a `Diagnosis` a suite with failures. A deviation, or several together, fits if the
 scorer agrees with it at every place where it differs from the truth, and there is at least one such place; a place is
-one number of one vector. Deviations are tried alone first; what fits alone is put together while it still fits and
-explains more. Where failures are left, two and then three that only fit together are looked for: they hide each other
-where both change the same number.
+one number of one vector, and where a scorer fails to give a number it neither agrees nor disagrees.
+
+Deviations are tried alone first; what fits alone is put together while it still fits and explains more. Where failures
+are left, two and then three that only fit together are looked for: they hide each other where both change one number.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, TypeAlias
 
-from eval.conformance.asking import FAILED, Outcome, ask
-from eval.conformance.deviations import DEVIATIONS, Deviation, scorer_of
-from eval.conformance.places import NOTHING, alike
+from eval.conformance.asking import FAILED, Outcome
+from eval.conformance.deviant import SUBJECTS, answer
+from eval.conformance.deviations import DEVIATIONS, Deviation, rules_of
+from eval.conformance.places import NOTHING, alike, differences, leaves
 from eval.conformance.vectors import SUITES, Vector
 
 Place: TypeAlias = tuple[str, str]
 """A vector's id, and a place in its answer."""
 
 MOST_TOGETHER: Final = 3
-_BESIDE: Final = frozenset(
-    {"n_ungraded"}
-)  # counts what was left out: whether a deviating scorer does is another matter
+
+# Counts what was left out: a deviation changes it, but whether a scorer that deviates counts so is another matter.
+_BESIDE: Final = "n_ungraded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class _Suite:
         self._suite = outcomes[0].vector.suite
         self._failed = {outcome.vector.id for outcome in outcomes if outcome.state == FAILED}
         answered = [outcome for outcome in outcomes if outcome.found is not None]
-        self._vectors = [outcome.vector for outcome in answered]
+        shown_in = [outcome.vector for outcome in answered if outcome.vector.subject in SUBJECTS]
+        self._expected = [(vector, leaves(vector.expected)) for vector in shown_in]
         self._found = {outcome.vector.id: outcome.found or {} for outcome in answered}
         self._wrong = {
             (outcome.vector.id, difference.place): outcome.vector.tolerance
@@ -95,19 +98,24 @@ class _Suite:
     def _unanswered(self) -> set[str]:
         return self._failed - set(self._found)
 
-    def _shows(self, deviations: Iterable[Deviation]) -> dict[Place, Any]:
+    def _shows(self, deviations: Collection[Deviation]) -> dict[Place, Any]:
         """Return the places where a scorer with these deviations differs from the truth, and what it has there."""
-        key = tuple(deviation for deviation in DEVIATIONS if deviation in set(deviations))
+        key = tuple(deviation for deviation in DEVIATIONS if deviation in deviations)
         if key not in self._shown:
-            scorer = scorer_of(*key)
-            outcomes = (ask(scorer, vector) for vector in self._vectors)
             self._shown[key] = {
-                (outcome.vector.id, difference.place): difference.found
-                for outcome in outcomes
-                for difference in outcome.differences
-                if difference.place not in _BESIDE
+                (vector.id, difference.place): difference.found
+                for vector, expected in self._expected
+                for difference in differences(expected, _answered(vector, key), vector.tolerance)
             }
         return self._shown[key]
+
+    def _telling(self, deviations: Collection[Deviation]) -> dict[Place, Any]:
+        """Return the same without the places that tell nothing: a count beside, or what the scorer fails to give."""
+        return {
+            place: value
+            for place, value in self._shows(deviations).items()
+            if place[1] != _BESIDE and not (place in self._wrong and place[1] not in self._found[place[0]])
+        }
 
     def _agrees(self, place: Place, value: Any) -> bool:
         vector, within = place
@@ -115,19 +123,16 @@ class _Suite:
 
     def _fits(self, deviations: Collection[Deviation]) -> bool:
         """Tell whether the scorer agrees wherever these deviations together show, and each of them is needed for it."""
-        shows = self._shows(deviations)
-        if not shows or not all(self._agrees(place, value) for place, value in shows.items()):
+        telling = self._telling(deviations)
+        if not telling or not all(self._agrees(place, value) for place, value in telling.items()):
             return False
         without = [[other for other in deviations if other is not one] for one in deviations]
-        return len(deviations) == 1 or all(self._shows(fewer) != shows for fewer in without)
+        return len(deviations) == 1 or all(self._telling(fewer) != telling for fewer in without)
 
     def _left(self, deviations: Collection[Deviation]) -> set[Place]:
-        """Return the wrong numbers that these deviations do not explain; what they do is count beside."""
-        shows = self._shows(deviations) if deviations else {}
-        vectors = {vector for vector, _ in shows}
-        return {
-            place for place in self._wrong if place not in shows and not (place[1] in _BESIDE and place[0] in vectors)
-        }
+        """Return the wrong numbers that these deviations do not explain."""
+        shows = self._shows(deviations)
+        return {place for place in self._wrong if place not in shows}
 
     def _explains(self, deviations: Collection[Deviation]) -> int:
         return len(self._wrong) - len(self._left(deviations))
@@ -143,22 +148,27 @@ class _Suite:
 
     def _hidden(self, candidates: Sequence[Deviation], named: Sequence[Deviation]) -> list[list[Deviation]]:
         """Return the smallest sets that fit only together, each with what was named before where that still fits."""
+        likely = [deviation for deviation in candidates if self._may_hide(deviation)]
         for size in range(2, MOST_TOGETHER + 1):
-            sets = [list(few) for few in combinations(candidates, size) if _of_different_steps(few) and self._fits(few)]
+            sets = [list(few) for few in combinations(likely, size) if _of_different_steps(few) and self._fits(few)]
             if sets := [few for few in sets if self._explains(few) > self._explains(named)]:
                 grown = [[*few, *(one for one in named if one not in few)] for few in sets]
                 return [more if self._fits(more) else few for more, few in zip(grown, sets, strict=True)]
         return []
+
+    def _may_hide(self, deviation: Deviation) -> bool:
+        """Tell whether the scorer is wrong, in whatever way, in at least half of the places where a deviation shows."""
+        shows = self._shows([deviation])
+        return 2 * sum(place in self._wrong for place in shows) >= len(shows) > 0
 
     def _partial(self, rest: Iterable[Deviation], named: Collection[Deviation]) -> list[Partial]:
         """Return what shows in at least two and half of its vectors, some of them not explained otherwise."""
         left = {vector for vector, _ in self._left(named)}
         found = []
         for deviation in rest:
-            shows = self._shows([deviation])
-            vectors = {vector for vector, _ in shows}
-            differs = {place[0] for place, value in shows.items() if not self._agrees(place, value)}
-            agrees = vectors - differs
+            telling = self._telling([deviation])
+            vectors = {vector for vector, _ in telling}
+            agrees = vectors - {place[0] for place, value in telling.items() if not self._agrees(place, value)}
             if len(agrees) >= 2 and 2 * len(agrees) >= len(vectors) and agrees & left:
                 found.append(Partial(deviation, len(agrees), len(vectors)))
         return sorted(found, key=lambda partial: -partial.agrees / partial.shows)
@@ -168,6 +178,7 @@ def _of_different_steps(deviations: Sequence[Deviation]) -> bool:
     return len({deviation.field for deviation in deviations}) == len(deviations)
 
 
-def vectors_of(outcomes: Iterable[Outcome], state: str) -> tuple[Vector, ...]:
-    """Return the vectors that ended in a state."""
-    return tuple(outcome.vector for outcome in outcomes if outcome.state == state)
+def _answered(vector: Vector, deviations: Sequence[Deviation]) -> dict[str, Any]:
+    """Return the leaves of what a scorer with these deviations would answer, under the keys asked for."""
+    found = answer(dict(vector.whole), rules_of(deviations))
+    return leaves({name: found[name] for name in vector.expected})

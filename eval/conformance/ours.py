@@ -129,12 +129,15 @@ def _examples(vector: Json) -> Json:
         "n_ungraded": len(given) - found.overall.n,
         "example_tags": {tag: metric_json(of_tag) for tag, of_tag in found.example_tags.items()},
         "rubric_tags": {tag: metric_json(of_tag) for tag, of_tag in found.rubric_tags.items()},
+        "raw": found.overall.raw,
+        "raw_example_tags": {tag: of_tag.raw for tag, of_tag in found.example_tags.items()},
+        "raw_rubric_tags": {tag: of_tag.raw for tag, of_tag in found.rubric_tags.items()},
     }
 
 
 def metric_json(found: Metric) -> Json:
-    """Return the part of a metric that needs no random stream."""
-    return {"value": found.value, "raw": found.raw, "n": found.n}
+    """Return the clipped mean and what it is over."""
+    return {"value": found.value, "n": found.n}
 
 
 def bootstrap_json(found: Metric) -> Json:
@@ -150,19 +153,17 @@ def _bootstrap(vector: Json) -> Json:
 
 
 def _length(vector: Json) -> Json:
-    values, n_chars, rule = _length_input(vector)
+    given = vector["input"]
+    values, n_chars, center, penalty = (given[name] for name in ("scores", "n_chars", "center", "penalty"))
+    found = length_adjusted(values, n_chars, center=center, penalty=penalty, samples=1)
     return {
         "adjusted": [
-            None if value is None else adjusted_score(value, length, **rule)
+            None if value is None else adjusted_score(value, length, center=center, penalty=penalty)
             for value, length in zip(values, n_chars, strict=True)
         ],
-        "overall": metric_json(length_adjusted(values, n_chars, samples=1, **rule)),
+        "overall": metric_json(found),
+        "raw": found.raw,
     }
-
-
-def _length_input(vector: Json) -> tuple[list[float | None], list[int], dict[str, float]]:
-    given = vector["input"]
-    return given["scores"], given["n_chars"], {"center": given["center"], "penalty": given["penalty"]}
 
 
 def _characters(vector: Json) -> Json:
@@ -171,7 +172,10 @@ def _characters(vector: Json) -> Json:
 
 def _worst_at_k(vector: Json) -> Json:
     found = worst_at_k(vector["input"]["runs"], samples=1)
-    return {"worst_at_k": {str(k): metric_json(at_k) for k, at_k in found.items()}}
+    return {
+        "worst_at_k": {str(k): metric_json(at_k) for k, at_k in found.items()},
+        "raw": {str(k): at_k.raw for k, at_k in found.items()},
+    }
 
 
 def _spread(vector: Json) -> Json:

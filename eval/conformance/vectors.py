@@ -1,7 +1,7 @@
 """The conformance vectors: what goes into a scorer, what must come out, and why; JSON files beside this module.
 
-In: a suite, or nothing for all. Out: vectors in a fixed order, files by name. Not done here: asking a scorer (`asking`),
-comparing its answer (`places`). The files are plain JSON so that a scorer in any language can be held against them;
+In: a suite, or nothing for all. Out: vectors in a fixed order. Not done here: asking a scorer (`asking`), comparing
+its answer (`places`). The files are plain JSON so that a scorer in any language can be held against them;
 `vectors/schema.json` says what they hold.
 """
 
@@ -49,7 +49,7 @@ class Vector:
 
 @cache
 def load_vectors(suite: str | None = None) -> tuple[Vector, ...]:
-    """Return all vectors, or those of a suite: BedsideBench's first, then by file name, in file order."""
+    """Return all vectors, or those of a suite: files by name, each in its own order."""
     folder = files("eval.conformance") / "vectors"
     names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".json") and entry.name != SCHEMA)
     wholes = [whole for name in names for whole in json.loads((folder / name).read_bytes())["vectors"]]

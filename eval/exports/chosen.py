@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from builder.dataset.verify import folder_kind
 from builder.errors import BadInput, DigestMismatch
+from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.hub.index import pick_run
 from eval.numbers.notices import BUILTIN
 from eval.results.card import RUNS, run_folders
@@ -60,8 +61,13 @@ class ChosenRun:
 
     @property
     def numbers(self) -> list[Number]:
-        """The overall score, then the panels' in their order; a score that is null is left out."""
+        """The overall score, then the panels' in their order; a score that is null is left out.
+
+        A HealthBench run has one panel, and its score is the overall one.
+        """
         row = self.row
+        if row["suite"] == HEALTHBENCH:
+            return [_number(score) for score in row["panels"] if score["mean"] is not None]
         overall = {name: row[f"overall_{name}"] for name in ("mean", "ci_low", "ci_high", "worst", "best")}
         overall |= {"panel": ALL, "n": row["n_graded"], "n_expected": row["n_expected"]}
         return [_number(score) for score in (overall, *row["panels"]) if score["mean"] is not None]
@@ -122,7 +128,7 @@ def _find(folder: Path, run_id: str | None) -> Path:
 def _check_fit(run: ChosenRun) -> None:
     """Stop at a run whose numbers are not a model's result."""
     where, answer = run.folder, str(run.row["answer_model"])
-    if run.identity["answer"].get("source") == "policy" or answer.startswith(BUILTIN):
+    if run.identity["answer"].get("source") in ("policy", "data") or answer.startswith(BUILTIN):
         raise BadInput(
             f"{where}: expected a model's answers, found those of {answer}: it is no model, and has no result"
         )

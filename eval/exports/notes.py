@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANEL_IDS
+from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.exports.chosen import ALL, ChosenRun, Number
 from eval.judging.protocol import PROTOCOL
 from eval.numbers.notices import NOT_COMPARABLE
@@ -32,7 +33,8 @@ def _parts(run: ChosenRun, number: Number) -> Iterator[str]:
         yield f"between {number.worst:.3f} and {number.best:.3f} whatever the ungraded cases would give"
     yield from scope(run, number)
     protocol = str(run.row["protocol"])
-    yield f"protocol {protocol}" if protocol == PROTOCOL else f"non-standard protocol {protocol}"
+    known = protocol == PROTOCOL or run.row["suite"] == HEALTHBENCH
+    yield f"protocol {protocol}" if known else f"non-standard protocol {protocol}"
     yield f"semantics sha256:{run.row['semantics_sha256']}"
     yield f"dataset sha256:{run.row['dataset_sha256']}"
     if run.row["certificate"] is None:
@@ -61,6 +63,10 @@ def scope(run: ChosenRun, number: Number) -> Iterator[str]:
     selection = run.identity.get("selection") or {}
     if selection.get("smoke"):
         yield "smoke test: one fixed case a panel"
+    if selection.get("completions"):
+        yield f"only examples with a {selection['completions']} completion"
+    if selection.get("groups"):
+        yield f"only completions of {', '.join(selection['groups'])}"
     if selection.get("limit") is not None:
         yield f"only the first {selection['limit']} selected cases"
     sizes = sorted(set(panels.values())) if number.task == ALL else [panels[number.task]]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead
+from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead, Example
 from eval.calls.journal import JournalData
 from eval.judging.graded import GradedCase, RunData
 from eval.judging.judge import RefusedReplyError
@@ -179,7 +179,7 @@ def grade_journal(data: JournalData) -> RunData:
 
 def grade_case(head: CaseHead, replies: Replies, identity: Mapping[str, Any], *, answer_repeat: int = 0) -> GradedCase:
     """Return a case graded by the replies to one of its answers, or failed, or pending."""
-    answer = replies.answers.get(answer_repeat)
+    answer, about = replies.answers.get(answer_repeat), head.about or _NOTHING_MORE
     graded = GradedCase(
         case_id=head.case_id,
         benchmark=head.benchmark,
@@ -191,10 +191,11 @@ def grade_case(head: CaseHead, replies: Replies, identity: Mapping[str, Any], *,
         state="pending",
         answer_state=answer.state if answer else None,
         n_chars=None if answer is None or answer.text is None else len(answer.text),
+        tags=about.tags,
+        item_tags=about.item_tags,
+        group=about.group,
+        labels=about.labels,
     )
-    if head.about is not None:
-        about = head.about
-        graded = replace(graded, tags=about.tags, item_tags=about.item_tags, group=about.group, labels=about.labels)
     if answer is None:
         return graded
     if answer.state not in JUDGED_ANSWERS or answer.text is None:
@@ -207,6 +208,9 @@ def grade_case(head: CaseHead, replies: Replies, identity: Mapping[str, Any], *,
     refused = next((state for state in states if state not in (None, "ok")), None)
     state = refused or (None if None in states else UNRESOLVED)
     return _failed(graded, "judge", state) if state else graded
+
+
+_NOTHING_MORE: Final = Example(tags=(), item_tags=())
 
 
 def _verdicts(

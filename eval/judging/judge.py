@@ -12,6 +12,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def reply_object(text: str) -> dict[str, Any]:
     """
     fenced = _FENCE.fullmatch(text)
     try:
-        reply = json.loads(fenced.group(1) if fenced else text, object_pairs_hook=_no_repeats, parse_constant=_refuse)
+        reply = _decoder().decode(fenced.group(1) if fenced else text)
     except (ValueError, RecursionError) as error:
         raise RefusedReplyError(f"expected one JSON object and nothing else, found: {_line(error)}") from None
     if not isinstance(reply, dict):
@@ -91,10 +92,16 @@ def stands_in(item: Item, answer: str) -> bool:
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    repeated = [key for key, n in Counter(key for key, _ in pairs).items() if n > 1]
-    if repeated:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = [key for key, n in Counter(key for key, _ in pairs).items() if n > 1]
         raise ValueError(f"key {repeated[0]!r} stands twice in one object")
-    return dict(pairs)
+    return found
+
+
+@cache
+def _decoder() -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=_no_repeats, parse_constant=_refuse)
 
 
 def _refuse(constant: str) -> Any:

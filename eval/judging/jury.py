@@ -26,6 +26,8 @@ def verdict(votes: Sequence[bool | None]) -> bool | None:
 
 def _more_than_half(values: Sequence[bool | None]) -> bool | None:
     # Of one, that one; of two, both; of three and more, a strict majority: one rule says all of them.
+    if len(values) == 1:
+        return values[0]
     for value in (True, False):
         if 2 * sum(given is value for given in values) > len(values):
             return value

@@ -38,7 +38,7 @@ def run_notices(run: RunData, panels: Sequence[PanelResult], overall: Overall, *
         yield SAMPLING_ONLY
     yield from _repeats(run)
     yield from _intervals(panels, overall)
-    yield from _cases([case for panel in panels for case in panel.cases if case.score is not None])
+    yield from _cases([case for panel in panels for case in panel.cases if case.score is not None], dialect)
     if run.certificate is None and not (run.judge_model or "").startswith(BUILTIN):  # a stand-in needs none
         yield NO_CERTIFICATE
     yield from run.notices
@@ -99,7 +99,7 @@ def _intervals(panels: Sequence[PanelResult], overall: Overall) -> Iterator[str]
         yield "the overall interval is flagged: the panels named above add nothing to its width"
 
 
-def _cases(judged: Sequence[ScoredCase]) -> Iterator[str]:
+def _cases(judged: Sequence[ScoredCase], dialect: str) -> Iterator[str]:
     truncated = sum(case.case.answer_state == "truncated" for case in judged)
     refused = sum(case.case.answer_state == "refused" for case in judged)
     if truncated:
@@ -111,7 +111,8 @@ def _cases(judged: Sequence[ScoredCase]) -> Iterator[str]:
     if zero:
         yield f"without positive items, 0.0 whatever the answer: {count(zero, 'case')}"
     if unscored:
-        yield f"without positive items, so without a score: {count(unscored, 'case')}"
+        why = "so without a score" if dialect == SPEC else "ungraded in this dialect"
+        yield f"without positive items, {why}: {count(unscored, 'case')}"
 
 
 def count(n: int, noun: str) -> str:

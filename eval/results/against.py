@@ -155,7 +155,7 @@ def _of_examples(folder: Path, given: Path | HubPlace | None, *, what: str) -> t
     if not isinstance(given, Path) or given.is_dir():
         found = "none" if given is None else str(given)
         raise BadInput(
-            f"{what}: was built from a JSONL file, which is not on record: expected --data FILE, found {found}"
+            f"{what}: expected the JSONL file that it was built from, found {found}; give it with --data FILE"
         )
     findings = [replace(one, file=f"{what}/{one.file}") for one in check_source_file(folder, given)]
     return findings, [str(given)]
