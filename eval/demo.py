@@ -1,4 +1,5 @@
-"""The walk on the shipped samples, offline: check, build, four policy runs, floors and ceilings, results, verify.
+"""The walk on the shipped samples, offline: check, build, four policy runs, floors and ceilings, HealthBench's samples
+on the same engine, results, verify.
 
 In: an empty folder, or that of an earlier demo. Out: its files, and each step as it is done, for whoever shows it.
 """
@@ -12,21 +13,28 @@ from pathlib import Path
 from typing import Final
 
 from builder.errors import BadInput
+from builder.healthbench.mirror import build_healthbench
+from builder.healthbench.names import CORE, META
 from builder.mirror import build_mirror, verify_mirror
 from builder.rules.validate import check_tree
 from builder.tree.sources import installed_data, open_source
 from eval.calls.builtin import POLICIES, PREFIX, VERBATIM_JUDGE
 from eval.calls.choices import Choices, make_plan
-from eval.calls.plan import Model
+from eval.calls.plan import Model, Plan
 from eval.calls.start import run_plan
-from eval.numbers.defaults import SEED
+from eval.healthbench.meta_report import meta_headline, meta_report
+from eval.numbers.defaults import HEALTHBENCH_SAMPLES, SEED
 from eval.numbers.readers import read_run, summarise_run
 from eval.numbers.summary import dumps_summary
 from eval.results.folder import current_summary, write_results
 from eval.results.verify import verify_run
+from eval.showing.healthbench_table import healthbench_rows
 from eval.showing.report import side_by_side
 
 _CONCURRENCY: Final = 8
+_SHOWN: Final = (CORE, META)
+_COMPLETIONS: Final = {"physicians": (CORE, "physician"), "labelled": (META, "given")}
+"""Name of a HealthBench run -> the config it is on, and which of the data's own completions are graded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +65,16 @@ def demo(out: Path, *, now: Callable[[], str], software: Mapping[str, str]) -> I
         summaries[name] = _run(policy, mirror, out / f"{name}.jsonl", now=now, software=software)
         yield Step("run", f"{policy}, judged by {VERBATIM_JUDGE}", out / f"{name}.jsonl")
     yield Step("scores", f"{side_by_side(summaries)}\n\n{_READING}")
+    yield from _healthbench(out, now=now, software=software)
     results = out / "results"
-    for name in summaries:
+    names = [*summaries, *_COMPLETIONS]
+    for name in names:
         journal = out / f"{name}.jsonl"
         write_results(journal, results, summary_bytes=current_summary(journal, software=software))
-    yield Step("results", f"{len(summaries)} runs in one versioned dataset", results)
+    yield Step("results", f"{len(names)} runs in one versioned dataset", results)
     for folder, found, said in (
         (mirror, verify_mirror(mirror).findings, "every file, row and digest is what it says"),
+        *((out / name, verify_mirror(out / name).findings, "the same of HealthBench's shapes") for name in _SHOWN),
         (results, verify_run(results).findings, "every score, interval and summary value recomputed: all equal"),
     ):
         if found:
@@ -87,6 +98,29 @@ def _run(
     policy: str, mirror: Path, output: Path, *, now: Callable[[], str], software: Mapping[str, str]
 ) -> dict[str, object]:
     plan = make_plan(Choices(mirror=mirror, answer=Model(policy), judge=Model(VERBATIM_JUDGE)))
+    return _summary(plan, output, now=now, software=software)
+
+
+def _healthbench(out: Path, *, now: Callable[[], str], software: Mapping[str, str]) -> Iterator[Step]:
+    """Walk through HealthBench's samples: physicians' completions graded, and the grader held against physicians."""
+    for config in _SHOWN:
+        built = build_healthbench(installed_data() / "healthbench" / f"{config}.jsonl", out / config)
+        if not built.report.ok:
+            raise BadInput(f"{config}.jsonl: the shipped examples do not pass their own check; reinstall the package")
+        yield Step("build", f"{built.n_cases} examples in HealthBench's shape", out / config)
+    for name, (config, kind) in _COMPLETIONS.items():
+        choices = Choices(mirror=out / config, answer=None, judge=Model(VERBATIM_JUDGE), answers=kind)
+        summary = _summary(make_plan(choices), out / f"{name}.jsonl", now=now, software=software)
+        yield Step("run", f"the data's own completions ({kind}), judged by {VERBATIM_JUDGE}", out / f"{name}.jsonl")
+        if config == META:
+            run = read_run(out / f"{name}.jsonl")
+            report = meta_report(run, samples=HEALTHBENCH_SAMPLES, seed=SEED, software=software)
+            yield Step("meta", meta_headline(report))
+        else:
+            yield Step("scores", "\n".join(healthbench_rows(summary)))
+
+
+def _summary(plan: Plan, output: Path, *, now: Callable[[], str], software: Mapping[str, str]) -> dict[str, object]:
     asyncio.run(
         run_plan(
             plan,

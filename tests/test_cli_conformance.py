@@ -43,13 +43,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Stand in a folder with a scorer, and leave no trace of it behind."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    before = set(sys.modules)
     (tmp_path / "my_scorer.py").write_text(CLIPPING)
     (tmp_path / "needs_more.py").write_text("import surely_not_installed")
     (tmp_path / "breaks.py").write_text("raise RuntimeError('one\\ntwo')")
     (tmp_path / "leaves.py").write_text("raise SystemExit(0)")
     yield tmp_path
-    for name in set(sys.modules) - before:
+    for name in [name for name in sys.modules if (tmp_path / f"{name}.py").is_file()]:
         del sys.modules[name]
 
 

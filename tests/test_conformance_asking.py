@@ -48,7 +48,7 @@ def _deep() -> dict[str, Any]:
         (_raise(KeyError("a")), "the scorer raised KeyError: 'a'"),
         (_raise(SystemExit(3)), "the scorer raised SystemExit: 3"),
         (_raise(_NoWords()), "the scorer raised _NoWords"),
-        (_raise(ValueError("\x1b[2J" + "x" * 999)), "the scorer raised ValueError: \\u001b[2J" + "x" * 131 + "..."),
+        (_raise(ValueError("\x1b[2J" + "x" * 999)), "the scorer raised ValueError: \\u001b[2J" + "x" * 139 + "..."),
         (lambda vector: [0.5], "expected a dict, found a list"),
         (lambda vector: None, "expected a dict, found None"),
         (lambda vector: 0.5, "expected a dict, found a float"),

@@ -10,7 +10,7 @@ are left, two and then three that only fit together are looked for: they hide ea
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Final, TypeAlias
@@ -102,20 +102,19 @@ class _Suite:
         """Return the places where a scorer with these deviations differs from the truth, and what it has there."""
         key = tuple(deviation for deviation in DEVIATIONS if deviation in deviations)
         if key not in self._shown:
-            self._shown[key] = {
-                (vector.id, difference.place): difference.found
-                for vector, expected in self._expected
-                for difference in differences(expected, _answered(vector, key), vector.tolerance)
-            }
+            self._shown[key] = dict(_showing(self._expected, key))
         return self._shown[key]
 
     def _telling(self, deviations: Collection[Deviation]) -> dict[Place, Any]:
         """Return the same without the places that tell nothing: a count beside, or what the scorer fails to give."""
-        return {
-            place: value
-            for place, value in self._shows(deviations).items()
-            if place[1] != _BESIDE and not (place in self._wrong and place[1] not in self._found[place[0]])
-        }
+        return {place: value for place, value in self._shows(deviations).items() if self._tells(place, value)}
+
+    def _tells(self, place: Place, value: Any) -> bool:
+        return place[1] != _BESIDE and not self._not_given(place, value)
+
+    def _not_given(self, place: Place, value: Any) -> bool:
+        """Tell whether the scorer should have a number at a place, as a deviating one has, and has none."""
+        return place in self._wrong and value is not NOTHING and place[1] not in self._found[place[0]]
 
     def _agrees(self, place: Place, value: Any) -> bool:
         vector, within = place
@@ -129,10 +128,18 @@ class _Suite:
         without = [[other for other in deviations if other is not one] for one in deviations]
         return len(deviations) == 1 or all(self._telling(fewer) != telling for fewer in without)
 
+    def _fit_together(self, deviations: Collection[Deviation]) -> bool:
+        """Tell the same of several that change different steps, most of which a look at a few vectors refutes."""
+        if len({deviation.field for deviation in deviations}) < len(deviations):
+            return False
+        shown = _showing(self._expected, deviations)
+        refuted = any(self._tells(place, value) and not self._agrees(place, value) for place, value in shown)
+        return not refuted and self._fits(deviations)
+
     def _left(self, deviations: Collection[Deviation]) -> set[Place]:
         """Return the wrong numbers that these deviations do not explain."""
         shows = self._shows(deviations)
-        return {place for place in self._wrong if place not in shows}
+        return {place for place in self._wrong if place not in shows or self._not_given(place, shows[place])}
 
     def _explains(self, deviations: Collection[Deviation]) -> int:
         return len(self._wrong) - len(self._left(deviations))
@@ -150,7 +157,7 @@ class _Suite:
         """Return the smallest sets that fit only together, each with what was named before where that still fits."""
         likely = [deviation for deviation in candidates if self._may_hide(deviation)]
         for size in range(2, MOST_TOGETHER + 1):
-            sets = [list(few) for few in combinations(likely, size) if _of_different_steps(few) and self._fits(few)]
+            sets = [list(few) for few in combinations(likely, size) if self._fit_together(few)]
             if sets := [few for few in sets if self._explains(few) > self._explains(named)]:
                 grown = [[*few, *(one for one in named if one not in few)] for few in sets]
                 return [more if self._fits(more) else few for more, few in zip(grown, sets, strict=True)]
@@ -158,8 +165,8 @@ class _Suite:
 
     def _may_hide(self, deviation: Deviation) -> bool:
         """Tell whether the scorer is wrong, in whatever way, in at least half of the places where a deviation shows."""
-        shows = self._shows([deviation])
-        return 2 * sum(place in self._wrong for place in shows) >= len(shows) > 0
+        telling = self._telling([deviation])
+        return 2 * sum(place in self._wrong for place in telling) >= len(telling) > 0
 
     def _partial(self, rest: Iterable[Deviation], named: Collection[Deviation]) -> list[Partial]:
         """Return what shows in at least two and half of its vectors, some of them not explained otherwise."""
@@ -174,11 +181,13 @@ class _Suite:
         return sorted(found, key=lambda partial: -partial.agrees / partial.shows)
 
 
-def _of_different_steps(deviations: Sequence[Deviation]) -> bool:
-    return len({deviation.field for deviation in deviations}) == len(deviations)
-
-
-def _answered(vector: Vector, deviations: Sequence[Deviation]) -> dict[str, Any]:
-    """Return the leaves of what a scorer with these deviations would answer, under the keys asked for."""
-    found = answer(dict(vector.whole), rules_of(deviations))
-    return leaves({name: found[name] for name in vector.expected})
+def _showing(
+    expected: Iterable[tuple[Vector, Mapping[str, Any]]], deviations: Iterable[Deviation]
+) -> Iterator[tuple[Place, Any]]:
+    """Yield the places where a scorer with these deviations differs from the truth, and what it has there."""
+    rules = rules_of(deviations)
+    for vector, truth in expected:
+        found = answer(dict(vector.whole), rules)
+        asked = leaves({name: found[name] for name in vector.expected})
+        for difference in differences(truth, asked, vector.tolerance):
+            yield (vector.id, difference.place), difference.found

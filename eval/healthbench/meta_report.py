@@ -107,7 +107,7 @@ def _value(value: Value) -> Any:
 
 def meta_text(report: Mapping[str, Any]) -> str:
     """Return a meta-evaluation as text of at most 80 columns: agreement, standing, themes, categories."""
-    head = f"{'':<34}{'n':>7}  {'value':>5}  {'95% interv.':<11}  0........1"
+    head = f"{'':<34}{'n':>7}  {'value':>5}  {'95% CI':<11}  0........1"
     lines = ["the grader against physicians", head, "-" * len(head), *_agreement(report["agreement"])]
     lines += ["-" * len(head), "balanced F1", *_row("overall", report["headline"])]
     for name, theme in report["themes"].items():
@@ -116,6 +116,15 @@ def meta_text(report: Mapping[str, Any]) -> str:
         lines += _row(name, category["agreement"]["f1"]["balanced"], indent=4)
     lines += ["-" * len(head), *_notes(report)]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def meta_headline(report: Mapping[str, Any]) -> str:
+    """Return the headline of a meta-evaluation as one line."""
+    headline = report["headline"]
+    interval = f" ({interval_cell(headline['ci95'])})" if headline["ci95"] else ""
+    return (
+        f"grader against physicians: balanced F1 {number(headline['value'])}{interval}, {report['n_records']} records"
+    )
 
 
 def _agreement(agreement: Mapping[str, Any]) -> Iterator[str]:

@@ -31,16 +31,15 @@ def winning(a: RunData, b: RunData, *, samples: int, seed: int) -> dict[str, Any
     for name, run in (("A", a), ("B", b)):
         if run.suite != HEALTHBENCH or run.config == META:
             raise BadInput(f"winrate: expected two HealthBench runs with scores, found {run.config} as {name}")
-    differing = [name for name in ("dataset_sha256", "semantics_sha256") if getattr(a, name) != getattr(b, name)]
-    judges = [run.judge_model for run in (a, b)]
-    if differing or judges[0] != judges[1]:
-        which = ", ".join([*differing, *(["judge_model"] if judges[0] != judges[1] else [])])
-        raise BadInput(f"winrate: expected two runs on the same data, graded alike, found other {which}")
-    ours, theirs = _answers(a), _answers(b)
-    both = [case_id for case_id in ours if case_id in theirs]
+    ours, theirs = _graded_by(a), _graded_by(b)
+    if differing := [name for name in ours if ours[name] != theirs[name]]:
+        found = ", ".join(differing)
+        raise BadInput(f"winrate: expected two runs on the same data, graded alike, found another {found}")
+    first, second = _answers(a), _answers(b)
+    both = [case_id for case_id in first if case_id in second]
     if not both:
         raise BadInput("winrate: expected examples that both runs have graded, found none")
-    found = win_rates([ours[name] for name in both], [theirs[name] for name in both], samples=samples, seed=seed)
+    found = win_rates([first[name] for name in both], [second[name] for name in both], samples=samples, seed=seed)
     return {
         "format": FORMAT,
         "a": a.answer_model,
@@ -48,13 +47,23 @@ def winning(a: RunData, b: RunData, *, samples: int, seed: int) -> dict[str, Any
         "judge_model": a.judge_model,
         "dataset_sha256": a.dataset_sha256,
         "n_examples": len(both),
-        "n_only_one": len(ours.keys() ^ theirs.keys()),
+        "n_only_one": len(first.keys() ^ second.keys()),
         "plain": _rate(found.plain),
         "length_controlled": _rate(found.controlled),
         "length_tolerance": LENGTH_TOLERANCE,
         "effect_of_control": found.effect,
         "bootstrap_samples": samples,
         "bootstrap_seed": seed,
+    }
+
+
+def _graded_by(run: RunData) -> dict[str, Any]:
+    """Return what two runs must share: the data, and everything about the grading. How answers were got may differ."""
+    identity = run.identity or {}
+    return {
+        "dataset_sha256": run.dataset_sha256,
+        "judge_model": run.judge_model,
+        **{name: identity.get(name) for name in ("judges", "grouping", "repeats")},
     }
 
 

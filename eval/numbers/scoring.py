@@ -35,8 +35,8 @@ UPSTREAM_OTHER_WEIGHT: Final = 1
 class CaseScore:
     """The score of one case and what it is made of; None where a value is not defined.
 
-    `score`, `recall` and `precision` lie in [0, 1]; only the `score` of a HealthBench example may be below 0. `score` is
-    None where a dialect refuses the rubric. `raw_score` is the points ratio before clipping, `matched_points` and
+    `score`, `recall` and `precision` lie in [0, 1]; a HealthBench example's `score` may be below 0. It is None where a
+    dialect refuses the rubric. `raw_score` is the points ratio before clipping, `matched_points` and
     `positive_points` its two sums (points panels only). `severe_matched` counts matched items of -2 or -3 points,
     `minus3_matched` those of -3; None where points have no such meaning. `severe_rate` (plan panels only) is severe /
     all matched items in `spec`; in the upstream dialects 1.0 if a +3 item was missed or a -3 item matched, else 0.0.

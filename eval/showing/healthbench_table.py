@@ -24,7 +24,7 @@ Metric = Mapping[str, Any]
 def healthbench_rows(summary: Mapping[str, Any]) -> list[str]:
     """Return the table of a run's metrics, at most 80 columns: overall, example tags, rubric tags, groups, repeats."""
     member = summary["healthbench"]
-    head = f"{'':<{_NAME}}{'n':>5}  {'mean':>5}  {'raw':>6}  {'95% interv.':<11}  0{'.' * (_BAR - 2)}1"
+    head = f"{'':<{_NAME}}{'n':>5}  {'mean':>5}  {'raw':>6}  {'95% CI':<11}  0{'.' * (_BAR - 2)}1"
     rule = "-" * len(head)
     rows = [head, rule, *_row(next(iter(summary["panels"])), member["overall"])]
     if summary["n_graded"] < summary["n_expected"] and summary["overall_worst"] is not None:
