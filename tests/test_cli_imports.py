@@ -18,6 +18,7 @@ HEAVY = {
     *("numpy", "pyarrow", "polars", "pandas", "openai", "huggingface_hub", "datasets", "aiohttp", "datasketch"),
     *("rapidfuzz", "jinja2", "yaml", "tenacity"),
 }
+HEALTHBENCH_COMMANDS = ("meta", "winrate", "conformance")
 HUB_COMMANDS = ("publish", "runs", "fetch", "eval-results", "export")
 # Each command in one process, so that modules add up; the last line of stdout says what was loaded.
 CALLS = """
@@ -45,7 +46,7 @@ def _loaded(*commands: list[str]) -> tuple[list[int], set[str]]:
 
 def test_help_loads_nothing_heavy() -> None:
     """--help and --version, of the whole and of every command, come without any library that takes long to load."""
-    names = [*("check", "build", "card", "run", "score", "results", "verify", "demo"), *HUB_COMMANDS]
+    names = [*("check", "build", "card", "run", "score", "results", "verify", "demo"), *HEALTHBENCH_COMMANDS, *HUB_COMMANDS]
     codes, modules = _loaded(["--help"], ["--version"], *([name, "--help"] for name in names))
 
     assert [0] * (len(names) + 2) == codes

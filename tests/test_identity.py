@@ -31,8 +31,8 @@ def _identity(**choices: Any) -> dict[str, Any]:
     return make_plan(case_set(1, ["drug_safety"]), url=URL, **choices).identity()
 
 
-def _sha(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _sha(text: str | None) -> str:
+    return hashlib.sha256((text or "").encode()).hexdigest()
 
 
 def test_semantics_are_exactly_the_listed_facts() -> None:

@@ -100,7 +100,7 @@ def test_the_identity_holds_what_the_format_lists() -> None:
             "model": "answer-model",
             "endpoint": "http://127.0.0.1/v1",
             "params": {"max_completion_tokens": 32000, "temperature": 1},
-            "system_sha256": text(prompts.answer_system),
+            "system_sha256": text(prompts.answer_system or ""),
             "file_sha256": None,
         },
         "judges": [
@@ -109,7 +109,7 @@ def test_the_identity_holds_what_the_format_lists() -> None:
                 "endpoint": "http://127.0.0.1/v1",
                 "params": {"max_completion_tokens": "max(5000, 1000 + 80 x items)", "temperature": 0},
                 "vendor": None,
-                "system_sha256": text(prompts.judge_system),
+                "system_sha256": text(prompts.judge_system or ""),
                 "template_sha256": text(f"{prompts.judge_user}\n\n{prompts.judge_item}"),
                 "format": "json_object",
                 "id_style": "full",

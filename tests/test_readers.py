@@ -32,12 +32,12 @@ def _write(path: Path, *lines: dict[str, Any]) -> Path:
 
 
 def _minimal(case: Case) -> dict[str, Any]:
-    matched = {item.item_id: item.points > 0 for item in case.items}
+    matched = {item.item_id: (item.points or 0) > 0 for item in case.items}
     return {"case_id": case.case_id, "answer": "a", "matched": matched}
 
 
 def _upstream(case: Case) -> dict[str, Any]:
-    decisions = [{"item_id": i.item_id, "points": i.points, "matched": i.points > 0} for i in case.items]
+    decisions = [{"item_id": i.item_id, "points": i.points, "matched": (i.points or 0) > 0} for i in case.items]
     about = {"case_id": case.case_id, "benchmark": case.benchmark, "grading_method": case.grading_method}
     return {**about, "answer": "a", "answer_model": "m", "judge_model": "j", "decisions": decisions}
 

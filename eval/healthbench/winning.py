@@ -33,8 +33,8 @@ def winning(a: RunData, b: RunData, *, samples: int, seed: int) -> dict[str, Any
             raise BadInput(f"winrate: expected two HealthBench runs with scores, found {run.config} as {name}")
     ours, theirs = _graded_by(a), _graded_by(b)
     if differing := [name for name in ours if ours[name] != theirs[name]]:
-        found = ", ".join(differing)
-        raise BadInput(f"winrate: expected two runs on the same data, graded alike, found another {found}")
+        names = ", ".join(differing)
+        raise BadInput(f"winrate: expected two runs on the same data, graded alike, found another {names}")
     first, second = _answers(a), _answers(b)
     both = [case_id for case_id in first if case_id in second]
     if not both:

@@ -1,7 +1,9 @@
 """Measure the runner against a 50 ms model server in its own process: wall time over ideal, CPU a call, memory.
 
-Run: python -m tests.bench.bench_runner [--calls 2426] [--long]. Ideal = calls x latency / calls in flight. CPU is this
-process's own (user + system) from the first request sent to the last line written, parsing and journal included.
+Run: python -m tests.bench.bench_runner [--cases 1213] [--long] [--healthbench 5000]. Ideal = calls x latency / calls in
+flight. CPU is this process's own (user + system) from the first request sent to the last line written, parsing and
+journal included. With `--healthbench N` N examples of 11 items are graded item by item, then the journal is opened
+again: its reading over the bare cost of parsing its lines, then grading, scores by tag and 1,000 resamples each.
 """
 
 from __future__ import annotations
@@ -15,12 +17,19 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import orjson
+
+from builder.healthbench.names import CORE, SUITE
+from eval.calls.call import current_calls
 from eval.calls.endpoint import Endpoint
+from eval.calls.journal import Journal
 from eval.calls.plan import Limits, Model, Plan, Reading
 from eval.calls.run import Progress
 from eval.calls.start import run_plan
 from eval.cases import Case, CaseSet, Item
-from eval.judging.protocol import protocol_prompts
+from eval.judging.grading import grade_journal
+from eval.judging.suites import suite_of
+from eval.numbers.summary import summarise
 from tests.llm_server import server_process
 from tests.plans import clock, ignore
 
@@ -42,15 +51,30 @@ def made_cases(n: int) -> CaseSet:
     return CaseSet(tuple(case(number) for number in range(n)), "0" * 64, "1" * 64, None, None, None)
 
 
+def made_examples(n: int) -> CaseSet:
+    """Return n generated HealthBench examples with 11 items each: an axis and a level an item, a theme an example."""
+    axes = ("accuracy", "completeness", "context_awareness", "communication_quality", "instruction_following")
+
+    def example(case: Case, number: int) -> Case:
+        items = tuple(
+            replace(item, points=7 if k % 3 else -5, tags=(f"axis:{axes[(number + k) % 5]}", f"level:{k % 2}"))
+            for k, item in enumerate(case.items[:11])
+        )
+        return replace(case, benchmark=CORE, grading_method=SUITE, items=items, tags=(f"theme:{number % 7}",))
+
+    cases = made_cases(n)
+    return replace(cases, cases=tuple(map(example, cases.cases, range(n))), suite=SUITE, config=CORE)
+
+
 def cpu_s() -> float:
     """Return the CPU seconds this process has used."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     return usage.ru_utime + usage.ru_stime
 
 
-def measure(cases: int, concurrency: int, url: str, folder: Path) -> dict[str, float]:
+def measure(data: CaseSet, concurrency: int, url: str, output: Path) -> dict[str, float]:
     """Run all cases once and return the figures."""
-    data = made_cases(cases)
+    suite = suite_of(data.suite)
     model = Model("model", Endpoint(url, None))
     plan = Plan(
         data=data,
@@ -58,7 +82,7 @@ def measure(cases: int, concurrency: int, url: str, folder: Path) -> dict[str, f
         selection={"panels": None, "smoke": False, "limit": None},
         answer=model,
         judge=replace(model, name="judge"),
-        reading=Reading(prompts=protocol_prompts()),
+        reading=Reading(prompts=suite.prompts(), judge_format=suite.judge_format, grouping=suite.grouping),
         limits=Limits(),
     )
     first: list[tuple[float, float]] = []
@@ -70,7 +94,6 @@ def measure(cases: int, concurrency: int, url: str, folder: Path) -> dict[str, f
         if progress.kind == "case":
             memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
-    output = folder / f"{cases}-{concurrency}.jsonl"
     asyncio.run(
         run_plan(plan, output, concurrency=concurrency, header={}, now=clock(), on_start=ignore, on_progress=step)
     )
@@ -87,16 +110,44 @@ def measure(cases: int, concurrency: int, url: str, folder: Path) -> dict[str, f
     }
 
 
+def reopen(journal: Path) -> dict[str, float]:
+    """Open a finished journal again and score it; return seconds, and the ratio to parsing its lines alone."""
+    start = time.perf_counter()
+    for line in journal.read_bytes().split(b"\n")[:-1]:
+        orjson.loads(line)
+    parsed = time.perf_counter()
+    with Journal(journal) as opened:
+        data = opened.resume()
+        current_calls(data.calls)
+    read = time.perf_counter()
+    run = grade_journal(data)
+    graded = time.perf_counter()
+    summarise(run, software={})
+    scored = time.perf_counter()
+    return {
+        "reopened s": read - parsed,
+        "over bare parsing": (read - parsed) / (parsed - start),
+        "graded s": graded - read,
+        "scores, tags, resamples s": scored - graded,
+    }
+
+
 def main() -> None:
     """Print one table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1_213)
     parser.add_argument("--long", action="store_true", help="20,000 calls at 256 in flight as well")
+    parser.add_argument("--healthbench", type=int, metavar="N", help="N examples instead, graded item by item")
     options = parser.parse_args()
-    plans = [(options.cases, 64), (options.cases, 256)] + ([(10_000, 256)] if options.long else [])
+    cases = made_examples(options.healthbench) if options.healthbench else made_cases(options.cases)
+    plans = [(cases, 256)] if options.healthbench else [(cases, 64), (cases, 256)]
+    plans += [(made_cases(10_000), 256)] if options.long else []
     with tempfile.TemporaryDirectory() as folder, server_process(latency_ms=50, record=False) as url:
-        for cases, concurrency in plans:
-            figures = measure(cases, concurrency, f"{url}/v1", Path(folder))
+        for number, (data, concurrency) in enumerate(plans):
+            output = Path(folder) / f"{number}.jsonl"
+            figures = measure(data, concurrency, f"{url}/v1", output)
+            if options.healthbench:
+                figures |= reopen(output)
             print("  ".join(f"{name} {value:.3f}" for name, value in figures.items()), flush=True)  # noqa: T201
 
 
