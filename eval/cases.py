@@ -258,7 +258,7 @@ def select_cases(
         groups: only cases whose completion is of one of these physicians' groups.
 
     Raises:
-        BadInput: a panel or group is unknown or not in the data, or nothing is left.
+        BadInput: a panel, a group or a kind of completions is unknown or not in the data, or nothing is left.
     """
     present = {case.benchmark for case in cases}
     for panel in panels or ():
@@ -268,6 +268,10 @@ def select_cases(
         if group not in {case.group for case in cases}:
             known = ", ".join(sorted({case.group for case in cases if case.group})) or "none"
             raise BadInput(f"--group {group}: expected one of the groups of this dataset ({known})")
+    if completions and not any(case.completions.get(completions) for case in cases):
+        held = sorted({kind for case in cases for kind, texts in case.completions.items() if texts})
+        there = f"only {' and '.join(held)}" if held else "none"
+        raise BadInput(f"--answers {completions}: expected completions of that kind in the data, found {there}")
     chosen = [case for case in cases if not panels or case.benchmark in panels]
     chosen = [case for case in chosen if not completions or case.completions.get(completions)]
     chosen = [case for case in chosen if not groups or case.group in groups]

@@ -46,7 +46,11 @@ def _loaded(*commands: list[str]) -> tuple[list[int], set[str]]:
 
 def test_help_loads_nothing_heavy() -> None:
     """--help and --version, of the whole and of every command, come without any library that takes long to load."""
-    names = [*("check", "build", "card", "run", "score", "results", "verify", "demo"), *HEALTHBENCH_COMMANDS, *HUB_COMMANDS]
+    names = [
+        *("check", "build", "card", "run", "score", "results", "verify", "demo"),
+        *HEALTHBENCH_COMMANDS,
+        *HUB_COMMANDS,
+    ]
     codes, modules = _loaded(["--help"], ["--version"], *([name, "--help"] for name in names))
 
     assert [0] * (len(names) + 2) == codes

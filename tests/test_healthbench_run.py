@@ -1,4 +1,4 @@
-"""A HealthBench run over a real mirror at a real server: a call an item, nothing asked twice, nothing scored by guess."""
+"""A HealthBench run over a real mirror at a real server: a call an item, nothing asked twice, nothing guessed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from typing import Any
 
 import pytest
 
-from builder.errors import BadInput
 from eval.calls.call import Call
 from eval.calls.journal import read_journal
-from eval.calls.plan import Limits, Plan
 from eval.calls.run import Unit, Units
 from eval.cases import Case, Item
 from eval.numbers.readers import read_run
 from eval.numbers.summary import summarise
-from tests.examples import POINTS, example_id_of, make_criterion, make_example, make_ideal, make_meta
-from tests.gradings import decisions_of, example_mirror, grading_plan, write_answers
+from tests.examples import POINTS, example_id_of, make_criterion, make_example
+from tests.gradings import decisions_of, example_mirror, grading_plan
 from tests.llm_replies import _chance
 from tests.llm_server import LlmServer
 from tests.plans import run
@@ -96,10 +94,9 @@ def test_a_judge_line_names_its_item(mirror: Path, tmp_path: Path) -> None:
 def test_items_of_one_example_are_graded_side_by_side(tmp_path: Path) -> None:
     """One example of thirty items fills eight places, and never more than eight."""
     lines = [make_example(rubrics=[make_criterion(0, index) for index in range(30)])]
-    plan = grading_plan(example_mirror(tmp_path, lines))
+    mirror = example_mirror(tmp_path, lines)
     with LlmServer(latency_ms=30) as server:
-        plan = grading_plan(tmp_path / "mirror", server.url)
-        run(plan, tmp_path / "x.jsonl", concurrency=8)
+        run(grading_plan(mirror, server.url), tmp_path / "x.jsonl", concurrency=8)
         most = server.brain.max_in_flight
 
     assert (8, 30) == (most, len(calls_of(tmp_path / "x.jsonl")))
@@ -110,10 +107,10 @@ def test_no_more_answers_wait_than_calls_are_in_flight() -> None:
     items = tuple(Item(f"c_{i}", "t", 1) for i in range(5))
     cases = [Case(f"c{n}", "healthbench", "healthbench", (("user", "?"),), items) for n in range(200)]
     held, most = 0, 0
+    open_: dict[str, int] = {}
 
     async def work(units: Units, number: int) -> None:
         nonlocal held, most
-        left: dict[str, int] = {}
         while (unit := await units.take()) is not None:
             await asyncio.sleep(0.0001 * (number % 3))
             follow: list[Unit] = []
@@ -126,9 +123,6 @@ def test_no_more_answers_wait_than_calls_are_in_flight() -> None:
                 held -= open_[unit.case.case_id] == 0
             most = max(most, held)
             units.give(follow)
-        assert not left
-
-    open_: dict[str, int] = {}
 
     async def all_of_them() -> None:
         units = Units(Unit(case, 0) for case in cases)
@@ -164,6 +158,16 @@ def test_the_room_is_doubled_once(mirror: Path, tmp_path: Path) -> None:
 
     assert [2048, 4096, 4096] == sent
     assert (FIRST, "judge", "truncated") == (failed.case_id, failed.failed_role, failed.failed_state)
+
+
+def test_a_server_of_the_older_parameter_gets_the_room_by_that_name(mirror: Path, tmp_path: Path) -> None:
+    """Where max_completion_tokens is refused, the cut grade is asked for again with max_tokens 4,096."""
+    refuse = {"fault": "refuse", "param": "max_completion_tokens"}
+    with LlmServer(refuse, {"fault": "cut", "role": "grader", "contains": "fact 0.2,", "times": 1}) as server:
+        run(grading_plan(mirror, server.url), tmp_path / "x.jsonl", concurrency=1)
+    about = [call for call in calls_of(tmp_path / "x.jsonl") if call.group == f"{FIRST}_2"]
+
+    assert [("truncated", 2048), ("ok", 4096)] == [(c.state, (c.sent or {})["max_tokens"]) for c in about]
 
 
 @pytest.mark.parametrize("fault", ["strbool", "nullbool", "missing", "malformed", "prose"])
@@ -264,126 +268,3 @@ def test_reuse_pays_for_the_changed_item_only(tmp_path: Path) -> None:
     assert ["grader"] == [seen["role"] for seen in asked]
     assert [f"{example_id_of(1)}_2"] == fresh
     assert None not in decisions_of(tmp_path / "new.jsonl")
-
-
-# -- several answers, given answers, what is refused
-
-
-def test_several_answers_to_an_example_are_nested_in_it(mirror: Path, tmp_path: Path) -> None:
-    """--answer-repeats 3: 9 answers, 36 grades, and still three examples in the mean; runs and worst-at-k beside."""
-    with LlmServer() as server:
-        run(grading_plan(mirror, server.url, answer_repeats=3), tmp_path / "x.jsonl")
-        asked = roles(server)
-    summary = summarise(read_run(tmp_path / "x.jsonl"), software={})
-    repeats = summary["healthbench"]["repeats"]
-
-    assert {"answer": 9, "grader": 36} == dict(asked)
-    assert (3, 3) == (summary["n_graded"], summary["healthbench"]["overall"]["n"])
-    assert (3, ["1", "2", "3"]) == (len(repeats["runs"]), list(repeats["worst_at_k"]))
-    assert 3 == read_journal(tmp_path / "x.jsonl").identity["answer_repeats"]
-
-
-def test_a_physicians_completion_is_graded_in_a_models_place(mirror: Path, tmp_path: Path) -> None:
-    """--answers physician: examples that have one, no answer call, and the run says whose answers they are."""
-    with LlmServer() as server:
-        run(grading_plan(mirror, server.url, answers="physician"), tmp_path / "x.jsonl")
-        asked = roles(server)
-    journal = read_journal(tmp_path / "x.jsonl")
-
-    assert {"grader": 8} == dict(asked)
-    assert [make_ideal(n)["ideal_completion"] for n in (0, 2)] == [
-        call.text for call in calls_of(tmp_path / "x.jsonl", "answer")
-    ]
-    assert ("data", "physician") == (journal.identity["answer"]["source"], journal.identity["selection"]["completions"])
-
-
-def test_reference_completions_are_several_answers(mirror: Path, tmp_path: Path) -> None:
-    """--answers reference: four an example, nested."""
-    run(grading_plan(mirror, answers="reference"), tmp_path / "x.jsonl")
-    summary = summarise(read_run(tmp_path / "x.jsonl"), software={})
-
-    assert (2, 4) == (summary["n_graded"], len(summary["healthbench"]["repeats"]["runs"]))
-
-
-def test_a_group_of_physicians_can_be_chosen(tmp_path: Path) -> None:
-    """--group takes its examples alone; another group is refused with those that there are."""
-    lines = [make_example(n, ideal_completions_data=make_ideal(n, f"Group {n % 2}")) for n in range(4)]
-    mirror = example_mirror(tmp_path, lines)
-    plan = grading_plan(mirror, answers="physician", groups=("Group 1",))
-
-    assert [example_id_of(1), example_id_of(3)] == [case.case_id for case in plan.cases]
-    assert ["Group 1"] == plan.identity()["selection"]["groups"]
-    with pytest.raises(BadInput, match=r"--group Group 7: expected one of the groups of this dataset \(Group 0, Group"):
-        grading_plan(mirror, answers="physician", groups=("Group 7",))
-
-
-def test_a_file_of_answers_is_graded(mirror: Path, tmp_path: Path) -> None:
-    """Every example keeps its place: one without an answer is ungraded, not left out."""
-    texts = {FIRST: make_criterion(0, 0)["criterion"], example_id_of(2): "Nothing."}
-    run(grading_plan(mirror, answers=write_answers(tmp_path / "a.jsonl", texts)), tmp_path / "x.jsonl")
-    states = [(case.state, case.failed_state) for case in read_run(tmp_path / "x.jsonl").cases]
-
-    assert [("graded", None), ("failed", "missing"), ("graded", None)] == states
-    assert (True, False, False, False) == decisions_of(tmp_path / "x.jsonl")[0]
-
-
-def uneven() -> list[dict[str, Any]]:
-    """Return examples with four reference completions and with two."""
-    few = make_ideal(0) | {"ideal_completions_ref_completions": ["A", "B"]}
-    return [make_example(0, ideal_completions_data=few), make_example(2)]
-
-
-REFUSED: dict[str, tuple[list[dict[str, Any]], str, dict[str, Any], str]] = {
-    "uneven references": (uneven(), "healthbench", {"answers": "reference"}, "as many in every case, found 2 to 4"),
-    "no completions": ([make_example(1)], "healthbench", {"answers": "physician"}, "the selection is empty"),
-    "not given": ([make_example(0)], "healthbench", {"answers": "given"}, "the selection is empty"),
-    "another config": (
-        [make_example(0)],
-        "healthbench_hard",
-        {"config": "healthbench"},
-        "--config healthbench: expected healthbench_hard",
-    ),
-    "a model on meta data": ([make_meta()], "healthbench_meta", {}, "grade these: --answers given"),
-    "names of items": ([make_example(0)], "healthbench", {"id_style": "short"}, "--id-style: expected BedsideBench"),
-    "a panel": ([make_example(0)], "healthbench", {"panels": ("drug_safety",)}, "--panel drug_safety: expected one"),
-    "repeats of given answers": (
-        [make_example(0)],
-        "healthbench",
-        {"answers": "physician", "answer_repeats": 2},
-        "--answer-repeats: expected an answer model",
-    ),
-}
-
-
-@pytest.mark.parametrize(("lines", "config", "choices", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_does_not_fit_the_data_is_refused(
-    tmp_path: Path, lines: list[dict[str, Any]], config: str, choices: dict[str, Any], message: str
-) -> None:
-    """Before anything is asked, with the option that is at fault."""
-    mirror = example_mirror(tmp_path, lines, config=config)
-
-    with pytest.raises(BadInput) as refused:
-        grading_plan(mirror, **choices)
-    assert message in str(refused.value)
-
-
-def test_the_config_that_a_mirror_holds_is_accepted(tmp_path: Path) -> None:
-    """--config names what MIRROR must be, and changes nothing where it is."""
-    mirror = example_mirror(tmp_path, [make_example()], config="healthbench_consensus")
-
-    def identity(plan: Plan) -> dict[str, Any]:
-        return plan.identity()
-
-    assert identity(grading_plan(mirror)) == identity(grading_plan(mirror, config="healthbench_consensus"))
-
-
-def test_a_meta_run_keeps_labels_and_no_points(tmp_path: Path) -> None:
-    """--answers given: one grade a record; the line holds null for points and what the physicians said."""
-    mirror = example_mirror(tmp_path, map(make_meta, range(2)), config="healthbench_meta")
-    run(grading_plan(mirror, answers="given", limits=Limits(timeout_s=5)), tmp_path / "x.jsonl")
-    first, second = lines_of(tmp_path / "x.jsonl", "case")
-
-    assert [[f"{first['case_id']}_0", None, ["cluster:hedging_hedges"]]] == first["items"]
-    assert [["ph-1", False], ["ph-2", True]] == first["labels"]
-    assert 3 == len(second["labels"])
-    assert [(False,), (False,)] == decisions_of(tmp_path / "x.jsonl")

@@ -213,9 +213,10 @@ def read_journal(path: Path) -> JournalData:
     _check_header(path, header)
     heads: dict[str, CaseHead] = {}
     data = JournalData(header=header, cases=(), adaptations=[], calls=[])
+    n_judges = len(data.identity["judges"])
     for number, line in lines:
         try:
-            _take(line, heads, data)
+            _take(line, heads, data, n_judges=n_judges)
         except ValueError as error:
             raise BadInput(f"{path}:{number}: expected a case, adapt or call line, found {error}") from None
     data.cases = tuple(sorted(heads.values(), key=lambda head: head.index))
@@ -235,11 +236,11 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
         raise BadInput(f"{path}:1: expected the identity of a run, found {error}; restore the line") from None
 
 
-def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData) -> None:
+def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData, *, n_judges: int) -> None:
     kind = line.get("kind")
     if kind == "call":
         call = Call(*call_values(line))
-        _check_call(call, n_judges=len(data.identity["judges"]))
+        _check_call(call, n_judges=n_judges)
         data.calls.append(call if call.usage else replace(call, usage=NO_USAGE))
     elif kind == "case":
         check_case(line)

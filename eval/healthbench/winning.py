@@ -85,12 +85,19 @@ def _rate(found: WinRate) -> dict[str, Any]:
 def winning_text(report: Mapping[str, Any]) -> str:
     """Return two runs' win rates as text of at most 80 columns."""
     head = f"{'A wins over B':<22}{'n':>6}{'pairs':>8}{'ties':>7}  {'rate':>5}  {'95% interval':<12}  0........1"
-    lines = [f"A: {one_line(str(report['a']))}", f"B: {one_line(str(report['b']))}", head, "-" * len(head)]
+    lines = [f"A: {_name(report['a'])}", f"B: {_name(report['b'])}", head, "-" * len(head)]
     tolerance = f"length within {report['length_tolerance']:.0%}"
     for name, rate in (("all pairs", report["plain"]), (tolerance, report["length_controlled"])):
         cells = f"{name:<22}{rate['n']:>6}{rate['pairs']:>8}{rate['ties']:>7}  {number(rate['value']):>5}"
         lines.append(f"{cells}  {interval_cell(rate['ci95']):<12}  {bar(rate['value'], rate['ci95'], width=10)}")
     lines += ["-" * len(head), f"effect of the length control: {number(report['effect_of_control'])}"]
     lines.append(f"examples both graded: {report['n_examples']}; graded by one alone: {report['n_only_one']}")
-    lines.append(f"judge: {one_line(str(report['judge_model']))}  |  data: {str(report['dataset_sha256'])[:12]}")
+    lines.append(f"judge: {_name(report['judge_model'])}  |  data: {_name(report['dataset_sha256'])[:12]}")
+    if report["dataset_sha256"] is None:
+        lines.append("note: neither file says which data it is on: examples are matched by their ids")
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _name(value: str | None) -> str:
+    """Return a name as a terminal shows it, a dash where there is none."""
+    return one_line(value) if value else "-"

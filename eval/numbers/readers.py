@@ -78,7 +78,10 @@ def read_imported(path: Path, *, mirror: Path | None = None) -> Imported | None:
 def _example_tags(mirror: Path) -> dict[str, tuple[str, ...]]:
     from eval.cases import read_cases
 
-    return {case.case_id: case.tags for case in read_cases(mirror).cases}
+    data = read_cases(mirror)
+    if data.suite == BEDSIDE_NAME:
+        raise BadInput(f"--data {mirror}: expected a HealthBench mirror, whose example tags are needed, found another")
+    return {case.case_id: case.tags for case in data.cases}
 
 
 def _check_same_data(run: RunData, mirror: Path) -> None:
