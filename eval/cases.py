@@ -26,6 +26,7 @@ from builder.dataset.folder import recover
 from builder.dataset.footers import CARD
 from builder.errors import BadInput, DigestMismatch
 from builder.healthbench.names import META, SUITE, config_of
+from builder.healthbench.objects import example_content_sha256
 from builder.healthbench.reading import read_examples
 from builder.tree.canary import canaries_of_card
 
@@ -155,10 +156,11 @@ def _read_examples(mirror: Path, digests: Mapping[str, Any]) -> CaseSet:
     """Return the examples of a HealthBench mirror as cases."""
     config = str(config_of(digests))
     source = digests["source"]
+    examples = read_examples(mirror, digests)
     return CaseSet(
-        cases=tuple(_example(example, config) for example in read_examples(mirror, digests)),
+        cases=tuple(_example(example, config) for example in examples),
         dataset_sha256=digests["dataset_sha256"],
-        content_sha256=digests["content_sha256"],
+        content_sha256=content_sha256(example_content_sha256(example, config) for example in examples),
         repo=source.get("repo"),
         revision=source.get("revision"),
         license=source.get("license"),

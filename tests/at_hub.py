@@ -58,6 +58,14 @@ def command(*words: str | Path) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+def refused(*words: str | Path) -> str:
+    """Return the one line by which `bedside-bench` refuses something with exit code 1."""
+    code, out, err = command(*words)
+    if (code, out, err.count("\n")) != (1, "", 1):
+        raise AssertionError(f"exit code {code}, {out!r}, {err!r}")
+    return err.removesuffix("\n")
+
+
 def process(hub: LocalHub, home: Path, *words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run `bedside-bench` as a person does, in a process of its own that stands in `home`."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("HF_", "PYTHON"))}

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from builder.dataset.folder import read_digests, write_digests, write_parquet
 from eval.results.folder import verify_run, write_results
-from eval.results.tables import SCHEMAS
+from eval.results.schemas import ALL_SCHEMAS
 from tests.journals import write_journal, write_summary
 
 HERE = {"numpy": np.__version__, "machine": platform.machine()}
@@ -51,7 +51,7 @@ def tamper(run: Path, table: str, row: int, column: str, change: Callable[[Any],
     rows = pq.read_table(path, partitioning=None).to_pylist()
     before = dict(rows[row])
     rows[row][column] = change(rows[row][column])
-    write_parquet(pa.Table.from_pylist(rows, schema=SCHEMAS[table]), path)
+    write_parquet(pa.Table.from_pylist(rows, schema=ALL_SCHEMAS[table]), path)
     remake_digests(run)
     return before
 

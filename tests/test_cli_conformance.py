@@ -38,6 +38,10 @@ seven = 7
 """
 
 
+def _is_from(module: object, folder: Path) -> bool:
+    return Path(getattr(module, "__file__", None) or "/").is_relative_to(folder)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Stand in a folder with a scorer, and leave no trace of it behind."""
@@ -48,7 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "breaks.py").write_text("raise RuntimeError('one\\ntwo')")
     (tmp_path / "leaves.py").write_text("raise SystemExit(0)")
     yield tmp_path
-    for name in [name for name in sys.modules if (tmp_path / f"{name}.py").is_file()]:
+    for name in [name for name, module in sys.modules.items() if _is_from(module, tmp_path)]:
         del sys.modules[name]
 
 

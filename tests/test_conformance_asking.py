@@ -22,7 +22,7 @@ TAGS = VECTORS["healthbench_tags/one-name-in-both"]
 
 
 def _raise(error: BaseException) -> Callable[[dict[str, Any]], Any]:
-    def scorer(vector: dict[str, Any]) -> Any:
+    def scorer(_: dict[str, Any]) -> Any:
         raise error
 
     return scorer
@@ -49,21 +49,24 @@ def _deep() -> dict[str, Any]:
         (_raise(SystemExit(3)), "the scorer raised SystemExit: 3"),
         (_raise(_NoWords()), "the scorer raised _NoWords"),
         (_raise(ValueError("\x1b[2J" + "x" * 999)), "the scorer raised ValueError: \\u001b[2J" + "x" * 139 + "..."),
-        (lambda vector: [0.5], "expected a dict, found a list"),
-        (lambda vector: None, "expected a dict, found None"),
-        (lambda vector: 0.5, "expected a dict, found a float"),
-        (lambda vector: {"score": math.nan}, "score: expected a number or None, found nan: JSON has no such number"),
-        (lambda vector: {"score": -math.inf}, "score: expected a number or None, found -inf: JSON has no such number"),
-        (lambda vector: {"score": (0.5,)}, "score: expected JSON, found a tuple; return a list"),
-        (lambda vector: {"score": {0.5}}, "score: expected JSON, found a set"),
-        (lambda vector: {"score": np.float64(0.5)}, "score: expected JSON, found a numpy.float64; convert it with .item()"),
+        (lambda _: [0.5], "expected a dict, found a list"),
+        (lambda _: None, "expected a dict, found None"),
+        (lambda _: 0.5, "expected a dict, found a float"),
+        (lambda _: {"score": math.nan}, "score: expected a number or None, found nan: JSON has no such number"),
+        (lambda _: {"score": -math.inf}, "score: expected a number or None, found -inf: JSON has no such number"),
+        (lambda _: {"score": (0.5,)}, "score: expected JSON, found a tuple; return a list"),
+        (lambda _: {"score": {0.5}}, "score: expected JSON, found a set"),
         (
-            lambda vector: {"a": [1, np.zeros(2)]},
+            lambda _: {"score": np.float64(0.5)},
+            "score: expected JSON, found a numpy.float64; convert it with .item()",
+        ),
+        (
+            lambda _: {"a": [1, np.zeros(2)]},
             "a[1]: expected JSON, found a numpy.ndarray; convert it with .tolist()",
         ),
-        (lambda vector: {"a": {1: 0.5}}, "a: expected text as every key, found a int"),
-        (lambda vector: {"score": 10**400}, "score: expected a number, found an integer of 1,329 bits"),
-        (lambda vector: _deep(), "the answer: expected JSON, found more than 50 levels of nesting"),
+        (lambda _: {"a": {1: 0.5}}, "a: expected text as every key, found a int"),
+        (lambda _: {"score": 10**400}, "score: expected a number, found an integer of 1,329 bits"),
+        (lambda _: _deep(), "the answer: expected JSON, found more than 50 levels of nesting"),
     ],
 )
 def test_broken_scorer_fails_the_vector_with_one_line(scorer: Callable[[dict[str, Any]], Any], reason: str) -> None:
@@ -92,34 +95,34 @@ def test_endless_recursion_of_a_scorer_is_its_own() -> None:
 
 def test_missing_key_fails() -> None:
     """What is asked for and not given is a difference at its place."""
-    assert (Difference("score", 0.5, NOTHING),) == ask(lambda vector: {}, HALF).differences
+    assert (Difference("score", 0.5, NOTHING),) == ask(lambda _: {}, HALF).differences
 
 
 def test_more_keys_than_asked_for_are_passed_over() -> None:
     """A scorer may say more than it is asked, but no tag more than there are."""
-    assert PASSED == ask(lambda vector: {"score": 0.5, "model": "m"}, HALF).state
+    assert PASSED == ask(lambda _: {"score": 0.5, "model": "m"}, HALF).state
 
     right = score_vector(dict(TAGS.whole))
     right["rubric_tags"]["safety"]["raw"] = 0.0
-    assert (Difference("rubric_tags.safety.raw", NOTHING, 0.0),) == ask(lambda vector: right, TAGS).differences
+    assert (Difference("rubric_tags.safety.raw", NOTHING, 0.0),) == ask(lambda _: right, TAGS).differences
 
 
 @pytest.mark.parametrize("value", [True, "0.5", None, [0.5], {"value": 0.5}, 0.5 + 1e-11])
 def test_another_kind_of_value_fails(value: Any) -> None:
     """Text is no number, true is not 1, and a number beyond the tolerance is another."""
-    assert FAILED == ask(lambda vector: {"score": value}, HALF).state
+    assert FAILED == ask(lambda _: {"score": value}, HALF).state
 
 
 @pytest.mark.parametrize("value", [0.5, 0.5 + 1e-13, 0.5 - 1e-13])
 def test_number_within_the_tolerance_passes(value: float) -> None:
     """The last bits are nobody's rule."""
-    assert PASSED == ask(lambda vector: {"score": value}, HALF).state
+    assert PASSED == ask(lambda _: {"score": value}, HALF).state
 
 
 def test_unsupported_is_skipped_with_its_reason() -> None:
     """A scorer says what it does not compute, and that is no failure; beside numbers the word means nothing."""
-    assert Outcome(HALF, SKIPPED, reason="no such thing") == ask(lambda vector: {"unsupported": "no such\nthing"}, HALF)
-    assert PASSED == ask(lambda vector: {"unsupported": "", "score": 0.5}, HALF).state
+    assert Outcome(HALF, SKIPPED, reason="no such thing") == ask(lambda _: {"unsupported": "no such\nthing"}, HALF)
+    assert PASSED == ask(lambda _: {"unsupported": "", "score": 0.5}, HALF).state
 
 
 def test_scorer_cannot_change_the_vectors() -> None:
@@ -164,4 +167,4 @@ def test_tolerance_is_the_vectors_own() -> None:
     """Where a vector allows more, more passes."""
     wide: Vector = replace(HALF, tolerance=0.1)
 
-    assert PASSED == ask(lambda vector: {"score": 0.59}, wide).state
+    assert PASSED == ask(lambda _: {"score": 0.59}, wide).state

@@ -55,7 +55,9 @@ def test_several_deviations_at_once_are_all_named(ids: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "ids", [("veto", "rounded-plan"), ("veto", "class-5-critical"), ("no-veto", "unstratified-interval")], ids=" + ".join
+    "ids",
+    [("veto", "rounded-plan"), ("veto", "class-5-critical"), ("no-veto", "unstratified-interval")],
+    ids=" + ".join,
 )
 def test_several_deviations_in_plans_are_all_named(ids: tuple[str, ...]) -> None:
     """A scorer of the published runner's rules for the default dialect is told each of them."""
@@ -132,7 +134,7 @@ def test_deviation_shown_in_most_places_is_given_as_partial() -> None:
 
 @pytest.mark.parametrize(
     "scorer",
-    [lambda vector: {}, lambda vector: 1 / 0, lambda vector: dict.fromkeys(vector["expected"], 0.123)],
+    [lambda _: {}, lambda _: 1 / 0, lambda vector: dict.fromkeys(vector["expected"], 0.123)],
     ids=["nothing", "raises", "the same for all"],
 )
 def test_other_failures_are_no_deviation(scorer: Scorer) -> None:

@@ -22,15 +22,17 @@ WORKED = (
     MetaExample("3", "b", True, (("p", False),)),
 )
 
-labels = st.lists(st.tuples(st.sampled_from("pqrs"), st.booleans()), max_size=4, unique_by=lambda pair: pair[0])
-example = st.builds(
-    MetaExample,
-    st.just("c"),
-    st.sampled_from(CATEGORIES),
-    st.sampled_from([True, False, None]),
-    labels.map(tuple),
-)
-examples = st.lists(example, max_size=14)
+label = st.tuples(st.sampled_from("pqrs"), st.booleans())
+
+
+def examples_with(labels: st.SearchStrategy[list[tuple[str, bool]]]) -> st.SearchStrategy[list[MetaExample]]:
+    """Return records with such labels."""
+    kinds = st.sampled_from(CATEGORIES), st.sampled_from([True, False, None])
+    return st.lists(st.builds(MetaExample, st.just("c"), *kinds, labels.map(tuple)), max_size=14)
+
+
+examples = examples_with(st.lists(label, max_size=4))
+once = examples_with(st.lists(label, max_size=4, unique_by=lambda pair: pair[0]))
 
 
 def measures(found: ByClass) -> list[tuple[float | None, int]]:
@@ -144,6 +146,29 @@ def test_every_measure_equals_a_second_implementation(records: list[MetaExample]
     assert close(found.standing.ceiling, naive_weighted(overall))
 
 
+@given(once)
+def test_others_by_id_are_others_by_position_where_nobody_labels_twice(records: list[MetaExample]) -> None:
+    """The published evaluator goes by position: there all physicians' values are its own."""
+    used = [e for e in records if e.grader is not None]
+    for physician in meta_evaluation(records, samples=1).physicians:
+        by_position = [
+            (mine, other)
+            for e in used
+            for place, (who, mine) in enumerate(e.labels)
+            if who == physician.physician
+            for _, other in (*e.labels[:place], *e.labels[place + 1 :])
+        ]
+        assert close(physician.overall, naive_f1(by_position))
+
+
+def test_a_second_label_of_a_physician_is_not_anothers() -> None:
+    """p says yes and no, q yes: p has the pairs (yes, yes) and (no, yes), not also those with himself."""
+    (p, q) = meta_evaluation([MetaExample("1", "odd", True, (("p", True), ("p", False), ("q", True)))]).physicians
+
+    # F1 n: met 1 + 1 (both, others only), not met 1 (others only); q: (yes, yes) and (yes, no).
+    assert (p.overall, q.overall) == (Value(None, 3), Value(None, 3))
+
+
 @given(examples)
 def test_every_record_is_used_or_counted(records: list[MetaExample]) -> None:
     """A record without the grader's label is neither a no nor gone."""
@@ -205,6 +230,26 @@ def test_interval_of_a_theme_weights_its_categories_in_every_resample() -> None:
     assert [value.ci_low, value.ci_high] == pytest.approx(np.percentile(known, [2.5, 97.5]).tolist(), rel=1e-12)
 
 
+def test_interval_of_the_ceiling_measures_every_physician_in_every_resample() -> None:
+    """Its resamples of records are the headline's; a theme's ceiling has none: few records lie below their value."""
+    rng = np.random.default_rng(7)
+    records = [
+        MetaExample(str(i), CATEGORIES[0], True, tuple((who, bool(x)) for who, x in zip("pqr", row, strict=True)))
+        for i, row in enumerate(rng.random((30, 3)) < 0.5)
+    ]
+    found = meta_evaluation(records, samples=60, seed=42)
+    values = []
+    for row in np.random.default_rng(42).integers(0, 30, (60, 30)).tolist():
+        drawn = [records[i] for i in row]
+        values.append(naive_weighted(naive_f1(pairs_of(who, drawn)) for who in "pqr")[0])
+    known = [value for value in values if value is not None]
+    ceiling, of_theme = found.standing.ceiling, found.themes["theme:hedging"].ceiling
+
+    assert [ceiling.ci_low, ceiling.ci_high] == pytest.approx(np.percentile(known, [2.5, 97.5]).tolist(), rel=1e-12)
+    assert (of_theme.n, of_theme.ci_low, of_theme.bootstrap_std) == (ceiling.n, None, None)
+    assert of_theme.value == pytest.approx(ceiling.value, rel=1e-12)
+
+
 def test_resamples_without_a_class_are_counted() -> None:
     """Two records, one of each class: a resample that draws one twice has no balanced F1."""
     pair = (("p", True), ("q", True)), (("p", False), ("q", False))
@@ -229,8 +274,17 @@ def test_base_rates() -> None:
     assert rates.grader_positive.value == pytest.approx(2 / 3, rel=1e-15)
     assert rates.physician_positive.value == pytest.approx((2 / 3 + 1 / 2 + 0) / 3, rel=1e-15)
     assert (rates.labels.value, rates.labels.n) == (2.0, 3)
-    drawn = np.random.default_rng(42).integers(0, 3, (1000, 3))
-    assert rates.labels.bootstrap_std == np.array([3.0, 2.0, 1.0])[drawn].mean(axis=1).std()
+    drawn = np.array([3.0, 2.0, 1.0])[np.random.default_rng(42).integers(0, 3, (1000, 3))].mean(axis=1)
+    assert rates.labels.bootstrap_std == drawn.std()
+    assert [rates.labels.ci_low, rates.labels.ci_high] == np.percentile(drawn, [2.5, 97.5]).tolist()
+
+
+def test_base_rates_that_are_all_alike_have_an_interval_without_width() -> None:
+    """One of a single record has none."""
+    two, one = meta_evaluation([WORKED[0]] * 2).rates, meta_evaluation(WORKED[:1]).rates
+
+    assert (two.physician_positive.bootstrap_std, two.physician_positive.ci_low) == (0.0, two.physician_positive.value)
+    assert (one.physician_positive.bootstrap_std, one.physician_positive.ci_low) == (0.0, None)
 
 
 def test_percentile_counts_ties_half() -> None:
@@ -250,7 +304,7 @@ def test_standing_among_physicians() -> None:
 
     assert {p.physician: p.overall.n for p in found.physicians} == {"p": 51, "q": 51, "r": 0, "s": 50, "t": 50}
     assert (found.standing.distribution, found.standing.n_physicians) == ((1.0, 1.0), 4)
-    assert found.standing.ceiling == Value(1.0, 202)
+    assert found.standing.ceiling == Value(1.0, 202, 0.0, 1.0, 1.0)
     assert (found.standing.grader.value, found.standing.percentile) == (1.0, 50.0)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.healthbench import metrics as module
-from eval.healthbench.metrics import Metric, metric, metrics, resampled_means, resampled_sums
+from eval.healthbench.metrics import Metric, metric, metrics
 
 SAMPLES, SEED = 1000, 42
 
@@ -116,13 +116,3 @@ def test_settings_out_of_range_are_refused(samples: int, seed: int) -> None:
     """No resample, or a negative seed."""
     with pytest.raises(ValueError, match="bootstrap needs samples >= 1 and seed >= 0"):
         metric([1.0, 0.0], samples=samples, seed=seed)
-
-
-def test_means_and_sums_of_resamples_rest_on_the_same_draws() -> None:
-    """A table's resampled column sums are n times the resampled means of its columns."""
-    table = np.random.default_rng(3).integers(0, 4, (25, 3)).astype(np.float64)
-    sums = resampled_sums(table, 50, 9)
-    means = resampled_means([column.tolist() for column in table.T], 50, 9)
-
-    assert sums == pytest.approx(25 * means.T, rel=1e-12)
-    assert sums[0].tolist() == table[np.random.default_rng(9).integers(0, 25, (50, 25))[0]].sum(axis=0).tolist()

@@ -12,7 +12,7 @@ import pytest
 
 from eval.calls.call import Call
 from eval.calls.journal import read_journal
-from eval.calls.run import Unit, Units
+from eval.calls.units import Unit, Units
 from eval.cases import Case, Item
 from eval.numbers.readers import read_run
 from eval.numbers.summary import summarise

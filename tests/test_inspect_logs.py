@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from builder.errors import BadInput
+from eval.cases import Case, Item
 from eval.healthbench.inspect_logs import is_inspect_log, read_inspect_log
 from eval.healthbench.recorded import OVERALL, OVERALL_RAW, RecordedMetric, differences, rescore
 from eval.judging.graded import GradedCase
@@ -21,6 +22,19 @@ RUBRICS: dict[str, list[tuple[float, str]]] = {
     "p-2": [(10, ACCURACY), (-5, COMPLETENESS)],
 }
 TAGS = {"p-1": ["theme:a", "physician_agreed_category:x"], "p-2": ["theme:b"]}
+
+
+KNOWN = {
+    prompt_id: Case(
+        case_id=prompt_id,
+        benchmark="healthbench",
+        grading_method="healthbench",
+        conversation=(("user", "Hello?"),),
+        items=tuple(Item(f"{prompt_id}_{i}", f"Says {i}.", points, (tag,)) for i, (points, tag) in enumerate(items)),
+        tags=tuple(TAGS[prompt_id]),
+    )
+    for prompt_id, items in RUBRICS.items()
+}
 
 
 def rubric(prompt_id: str) -> list[dict[str, Any]]:
@@ -237,8 +251,8 @@ def test_a_sample_without_an_answer_is_ungraded(tmp_path: Path, bad: dict[str, A
     case = imported.run.cases[0]
 
     assert (case.matched, case.failed_role, case.failed_state, case.answer_state) == (None, "answer", state, None)
-    assert (case.points, case.decided) == ((5, 2.5, -4), (None, None, None))
-    assert imported.run.states["answer"] == dict(sorted({state: 1, "ok": 1}.items()))
+    assert (case.points, case.decided) == ((5, 2.5, -4), None)
+    assert imported.run.states == {"answer": dict(sorted({state: 1, "ok": 1}.items())), "judge": {"ok": 2}}
     assert "1 of 2 samples have no answer that was judged: ungraded" in imported.run.notices
 
 
@@ -344,6 +358,72 @@ def test_a_rubric_that_changes_between_epochs_is_refused(tmp_path: Path) -> None
 
     with pytest.raises(BadInput, match=r"samples\[1\]: expected the rubric of the first epoch of p-2, found another"):
         read_inspect_log(write(tmp_path, value))
+
+
+def test_a_log_of_the_named_data_is_read_as_without(tmp_path: Path) -> None:
+    """Items and tags are the data's, also of a sample that was never judged."""
+    file = write(tmp_path, log_of(silent("p-1"), sample("p-2", True, False)))
+
+    assert read_inspect_log(file, known=KNOWN) == read_inspect_log(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            at("samples", 0, "metadata", "rubrics", 1, "points", value=3),
+            "metadata.rubrics[1].points: case p-1: expected 2.5, as in the data that was named, found 3",
+        ),
+        (
+            at("samples", 0, "metadata", "example_tags", value=["theme:a"]),
+            (
+                'metadata.rubrics[0].tags: case p-1: expected "axis:accuracy", as in the data that was named, '
+                'found "axis:accuracy", "theme:a", "physician_agreed_category:x"'
+            ),
+        ),
+        (
+            at("samples", 0, "metadata", "example_tags", value=[*TAGS["p-1"], "more"]),
+            (
+                'metadata.example_tags: case p-1: expected "theme:a", "physician_agreed_category:x", as in the data '
+                'that was named, found "theme:a", "physician_agreed_category:x", "more"'
+            ),
+        ),
+    ],
+    ids=["points", "item tags", "example tags"],
+)
+def test_a_log_of_other_data_than_was_named_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], message: str
+) -> None:
+    """File, place, case, expected, found."""
+    value = log_of(silent("p-1"))
+    change(value)
+    file = write(tmp_path, value)
+
+    with pytest.raises(BadInput) as caught:
+        read_inspect_log(file, known=KNOWN)
+    assert str(caught.value) == f"{file}: samples[0].{message}"
+
+
+def test_a_key_that_stands_twice_in_an_archive_is_refused(tmp_path: Path) -> None:
+    """A member with two verdicts on one item says none."""
+    file = tmp_path / "log.eval"
+    value = whole()
+    header = json.dumps({k: v for k, v in value.items() if k != "samples"})
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("header.json", header)
+        text = json.dumps(value["samples"][0]).replace('"met": true', '"met": false, "met": true', 1)
+        packed.writestr("samples/p-1_epoch_1.json", text)
+
+    with pytest.raises(BadInput, match=r'samples/p-1_epoch_1\.json: .* key "met" stands twice in one object'):
+        read_inspect_log(file)
+
+
+def test_a_lost_epoch_is_said(tmp_path: Path) -> None:
+    """An example that lacks an epoch which others have is left out of what is over repeats."""
+    samples = [sample("p-2", False, False), sample("p-2", True, False, epoch=2), sample("p-1", True, True, True)]
+    run = read_inspect_log(write(tmp_path, log_of(*samples))).run
+
+    assert "1 of 2 examples have fewer than 2 answers: left out of spread and worst-at-k" in run.notices
 
 
 def test_an_archive_without_its_header_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from eval.cases import Case, Item
-from eval.judging.protocol import answer_messages, answer_params, asked_ids, judge_messages, judge_params, protocol_prompts
+from eval.judging.protocol import (
+    answer_messages,
+    answer_params,
+    asked_ids,
+    judge_messages,
+    judge_params,
+    protocol_prompts,
+)
 from eval.judging.texts import Prompts, fill
 
 GOLDEN = Path(__file__).parent / "golden" / "upstream_synthetic.json"

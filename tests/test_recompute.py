@@ -16,7 +16,7 @@ from bedside_bench import sha256_json
 from builder.dataset.folder import write_parquet
 from eval.judging.identity import protocol_id, semantics_sha256
 from eval.results.folder import verify_run, write_results
-from eval.results.tables import SCHEMAS
+from eval.results.schemas import SCHEMAS
 from tests.journals import write_journal, write_summary
 from tests.tampering import HERE, PANELS, another, copy_of_run, lines, remake_digests, results_folder, tamper
 

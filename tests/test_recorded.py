@@ -35,10 +35,10 @@ SAME = Recorded(
 )
 
 
-def lines(recorded: Recorded, length_adjusted: Metric | None = None) -> tuple[str, ...]:
+def lines(recorded: Recorded, adjusted: Metric | None = None) -> tuple[str, ...]:
     """Return the differences between what is recorded and our scores of the two examples."""
     imported = Imported(RunData("p", TAGGED, (0, 1)), recorded)
-    return differences(imported, OURS, length_adjusted=length_adjusted)
+    return differences(imported, OURS, adjusted=adjusted)
 
 
 def recorded_with(**metrics: RecordedMetric) -> Recorded:

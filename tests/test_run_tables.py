@@ -10,17 +10,8 @@ import pytest
 from eval.calls.journal import read_journal
 from eval.judging.grading import case_replies, grade_journal
 from eval.numbers.panels import score_cases
-from eval.results.tables import (
-    ANSWERS_SCHEMA,
-    DECISIONS_SCHEMA,
-    RUN_SCHEMA,
-    SCORES_SCHEMA,
-    answer_rows,
-    decision_rows,
-    run_id,
-    run_sha256,
-    score_rows,
-)
+from eval.results.schemas import ANSWERS_SCHEMA, DECISIONS_SCHEMA, RUN_SCHEMA, SCORES_SCHEMA
+from eval.results.tables import answer_rows, decision_rows, run_id, run_sha256, score_rows
 from tests.journals import write_journal
 from tests.trees import case_id_of
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from builder.errors import BadInput
+from eval.cases import Case, Item
 from eval.healthbench.recorded import differences, rescore
 from eval.healthbench.simple_evals import is_simple_evals, read_simple_evals
 
@@ -31,6 +32,19 @@ VALUES = {
     "theme:b": [-0.5, 1.0],
     ACCURACY: [1.0, 0.0, 0.2, 1.0],
     COMPLETENESS: [0.0, 1.0],
+}
+
+
+KNOWN = {
+    prompt_id: Case(
+        case_id=prompt_id,
+        benchmark="healthbench",
+        grading_method="healthbench",
+        conversation=(("user", "Hello?"),),
+        items=tuple(Item(f"{prompt_id}_{i}", f"Says {i}.", points, (tag,)) for i, (points, tag) in enumerate(items)),
+        tags=TAGS[prompt_id],
+    )
+    for prompt_id, items in RUBRICS.items()
 }
 
 
@@ -91,7 +105,7 @@ def write(tmp_path: Path, value: Any, name: str = "healthbench_m_20260101_000000
 
 def test_examples_become_cases_with_their_answers_in_order(tmp_path: Path) -> None:
     """A prompt that comes again is the next answer to the same case; cases keep the order of the file."""
-    run = read_simple_evals(write(tmp_path, whole()), tags=TAGS).run
+    run = read_simple_evals(write(tmp_path, whole()), known=KNOWN).run
 
     assert [(c.case_id, c.answer_repeat) for c in run.cases] == [("p-1", 0), ("p-1", 1), ("p-2", 0), ("p-2", 1)]
     assert run.file_order == (0, 2, 1, 3)
@@ -129,7 +143,7 @@ def test_the_subset_is_that_of_the_file_name(tmp_path: Path, name: str, config: 
 
 def test_scores_are_those_worked_by_hand(tmp_path: Path) -> None:
     """Scored from the verdicts: 0.40625 overall, 0.55 and 0.5 by axis, 0.5625 and 0.25 by theme."""
-    found = rescore(read_simple_evals(write(tmp_path, whole()), tags=TAGS))
+    found = rescore(read_simple_evals(write(tmp_path, whole()), known=KNOWN))
 
     assert found.by_example == (0.625, 0.5, -0.5, 1.0)
     assert (found.overall.value, found.overall.n) == (0.40625, 4)
@@ -145,7 +159,7 @@ def test_scores_are_those_worked_by_hand(tmp_path: Path) -> None:
 
 def test_a_file_that_agrees_with_its_verdicts_has_no_differences(tmp_path: Path) -> None:
     """Every recorded score, mean, n and deviation is ours, deviations within what an unseeded stream allows."""
-    imported = read_simple_evals(write(tmp_path, whole()), tags=TAGS)
+    imported = read_simple_evals(write(tmp_path, whole()), known=KNOWN)
 
     assert () == differences(imported, rescore(imported))
 
@@ -165,7 +179,7 @@ def test_what_is_recorded_otherwise_is_listed(tmp_path: Path) -> None:
     value["score"] = 0.53125
     value["metrics"] |= {"overall_score": 0.53125, f"{ACCURACY}:n_samples": 3, f"{COMPLETENESS}:bootstrap_std": 0.1}
     value["metadata"]["example_level_metadata"][1]["score"] = 0.0
-    imported = read_simple_evals(write(tmp_path, value), tags=TAGS)
+    imported = read_simple_evals(write(tmp_path, value), known=KNOWN)
     lines = differences(imported, rescore(imported))
 
     ours = rescore(imported).rubric_tags[COMPLETENESS].bootstrap_std
@@ -197,7 +211,7 @@ def test_differences_count_graded_examples_only(tmp_path: Path) -> None:
     """A recorded score of an ungraded example is not set against anything, the mean over it is."""
     value = whole()
     value["metadata"]["example_level_metadata"][0]["rubric_items"][0]["criteria_met"] = None
-    imported = read_simple_evals(write(tmp_path, value), tags=TAGS)
+    imported = read_simple_evals(write(tmp_path, value), known=KNOWN)
     lines = differences(imported, rescore(imported))
 
     assert f"overall_score: recorded mean 0.40625, rescored {1 / 3!r}" in lines
@@ -299,16 +313,82 @@ def test_bad_input_is_refused_with_its_place(
     file = write(tmp_path, value)
 
     with pytest.raises(BadInput, match=message) as caught:
-        read_simple_evals(file, tags=TAGS)
+        read_simple_evals(file, known=KNOWN)
     assert str(caught.value).startswith(f"{file}: ")
 
 
 def test_a_case_that_the_named_data_lacks_is_refused(tmp_path: Path) -> None:
     """The wrong data is caught, not scored with half of its tags."""
     with pytest.raises(
-        BadInput, match=r'\[1\]\.prompt_id: expected an example of the data that was named, found "p-2"'
+        BadInput, match=r'\[1\]: case "p-2": expected an example of the data that was named, found none'
     ):
-        read_simple_evals(write(tmp_path, whole()), tags={"p-1": ("theme:a",)})
+        read_simple_evals(write(tmp_path, whole()), known={"p-1": KNOWN["p-1"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "criterion",
+            "Says so.",
+            'criterion: case p-2: expected "Says 0.", as in the data that was named, found "Says so."',
+        ),
+        ("points", 9, "points: case p-2: expected 10, as in the data that was named, found 9"),
+        ("tags", ["axis:x"], 'tags: case p-2: expected "axis:accuracy", as in the data that was named, found "axis:x"'),
+    ],
+)
+def test_an_item_that_is_not_that_of_the_named_data_is_refused(
+    tmp_path: Path, name: str, value: Any, message: str
+) -> None:
+    """File, place, case, expected, found; points in another form (10.0) are the same."""
+    held = whole()
+    held["metadata"]["example_level_metadata"][1]["rubric_items"][0][name] = value
+    held["metadata"]["example_level_metadata"][3]["rubric_items"][0][name] = value
+    file = write(tmp_path, held)
+
+    with pytest.raises(BadInput) as caught:
+        read_simple_evals(file, known=KNOWN)
+    assert str(caught.value) == f"{file}: metadata.example_level_metadata[1].rubric_items[0].{message}"
+
+
+def test_a_rubric_of_another_length_than_that_of_the_named_data_is_refused(tmp_path: Path) -> None:
+    """An item more in the data is a decision that the file lacks."""
+    held = file_of(example("p-2", True, False))
+    held["metadata"]["example_level_metadata"][0]["rubric_items"].pop()
+
+    with pytest.raises(BadInput, match=r"\[0\]\.rubric_items: case p-2: expected 2, as in the data .* found 1"):
+        read_simple_evals(write(tmp_path, held), known=KNOWN)
+
+
+def test_answers_by_other_criteria_are_refused(tmp_path: Path) -> None:
+    """Two answers to one example are judged by the same words, not only by the same points."""
+    held = whole()
+    held["metadata"]["example_level_metadata"][3]["rubric_items"][0]["criterion"] = "Says so."
+
+    with pytest.raises(BadInput, match=r"\[3\]\.rubric_items: expected the rubric of the first answer to p-2"):
+        read_simple_evals(write(tmp_path, held))
+
+
+@pytest.mark.parametrize("key", ["criteria_met", "points", "prompt_id", "score", "overall_score"])
+def test_a_key_that_stands_twice_is_refused(tmp_path: Path, key: str) -> None:
+    """Of two verdicts, points or scores none is the right one: the last is not taken in silence."""
+    file = write(tmp_path, whole())
+    text = file.read_text()
+    place = text.index(f'"{key}":')
+    file.write_text(f'{text[:place]}"{key}": false, {text[place:]}')
+
+    with pytest.raises(BadInput, match=f'expected one JSON object, found none: key "{key}" stands twice in one object'):
+        read_simple_evals(file)
+
+
+def test_an_example_with_fewer_answers_than_another_is_said(tmp_path: Path) -> None:
+    """One has two answers, the other one: it is left out of what is over repeats."""
+    run = read_simple_evals(write(tmp_path, file_of(*whole()["metadata"]["example_level_metadata"][:3]))).run
+    even = read_simple_evals(write(tmp_path, whole())).run
+
+    said = "1 of 2 examples have fewer than 2 answers: left out of spread and worst-at-k"
+    assert said in run.notices
+    assert not [notice for notice in even.notices if "fewer than" in notice]
 
 
 def test_a_meta_file_is_refused_with_the_reason(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Rules that any object of a line keeps: which members it has, of which types, and what ids, texts and tags look like.
 
 In: a value and its place in the line. Out: problems; members that nobody knows are counted, not refused: published
-files may gain some. Not done here: what an example is made of (`example_rules`, `meta_rules`).
+files may gain some. Not done here: what an example is made of (`example_rules`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The example objects of a mirror, whatever shape their line had, and the digests that are taken over them.
 
 In: the parsed object of a line that breaks no rule. Out: one object a line with the columns of its shape's row, points
-in the form in which they print. Not done here: the rules (`example_rules`, `meta_rules`), Arrow (`tables`).
+in the form in which they print. Not done here: the rules (`example_rules`), Arrow (`tables`).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from builder.errors import BadInput
 from eval.calls.call import current_calls
 from eval.calls.journal import json_lines, read_journal
+from eval.judging.texts import text_sha256
 
 if TYPE_CHECKING:
     from eval.cases import Case
@@ -46,10 +47,13 @@ class GivenAnswers:
         """Where they come from, as the identity says it: `file` or `data`."""
         return "file" if self.completions is None else "data"
 
-    @property
-    def named(self) -> Mapping[str, str | None]:
-        """What names them in a key (formats.md 4)."""
-        return {"sha256": self.file_sha256} if self.completions is None else {"completions": self.completions}
+    def named(self, case_id: str, repeat: int) -> Mapping[str, str | None]:
+        """Return what names one of them in a key (formats.md 4): its file, or as data may change, its text."""
+        if self.completions is None:
+            return {"sha256": self.file_sha256}
+        answer = self.answer(case_id, repeat)
+        text = None if answer is None or answer.text is None else text_sha256(answer.text)
+        return {"completions": self.completions, "text_sha256": text}
 
     def repeats(self, cases: Sequence[Case]) -> int:
         """Return the most answers that one of these cases has, at least 1: one that is not there is missing."""

@@ -80,11 +80,11 @@ class CaseHead:
     grading_method: str
     items: tuple[tuple[str, int | float | None], ...]
     index: int
-    about: Example | None = None
+    about: ExampleFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ExampleFacts:
     """What a HealthBench example's head holds beside: its tags, each item's tags, its physicians' group and labels."""
 
     tags: tuple[str, ...]
@@ -144,8 +144,8 @@ def case_heads(cases: Sequence[Case]) -> list[CaseHead]:
     ]
 
 
-def _about(case: Case) -> Example:
-    return Example(case.tags, tuple(item.tags for item in case.items), case.group, case.labels)
+def _about(case: Case) -> ExampleFacts:
+    return ExampleFacts(case.tags, tuple(item.tags for item in case.items), case.group, case.labels)
 
 
 def case_line(head: CaseHead) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def line_head(line: Mapping[str, Any], *, index: int) -> CaseHead:
     """
     about = None
     if "tags" in line:
-        about = Example(
+        about = ExampleFacts(
             tags=tuple(line["tags"]),
             item_tags=tuple(tuple(tags) for _, _, tags in line["items"]),
             group=line.get("group"),

@@ -15,7 +15,7 @@ from eval.calls.plan import STANDARD_LIMITS, Limits, Model, Plan, Reading
 from eval.cases import CaseSet, read_cases, select_cases
 from eval.healthbench.protocol import read_template
 from eval.judging.protocol import ANSWER_TEMPERATURE
-from eval.judging.suites import HEALTHBENCH, Suite, suite_of
+from eval.judging.suites import HEALTHBENCH_SUITE, Suite, suite_of
 from eval.judging.texts import Prompts
 
 
@@ -119,7 +119,7 @@ def _check_suite(choices: Choices, data: CaseSet) -> None:
     """Stop at a choice that the data's suite does not have."""
     if choices.config is not None and choices.config != data.config:
         raise BadInput(f"--config {choices.config}: expected {data.config}, the config of {choices.mirror}")
-    healthbench = data.suite == HEALTHBENCH.name
+    healthbench = data.suite == HEALTHBENCH_SUITE.name
     if choices.grader_template is not None and not healthbench:
         raise BadInput("--grader-template: expected HealthBench data, where a grader is asked item by item")
     if choices.id_style is not None and healthbench:

@@ -92,4 +92,5 @@ def estimate_table(estimates: Sequence[PanelEstimate]) -> str:
 
 def _line(e: PanelEstimate) -> str:
     chars = e.answer_chars + e.judge_chars
-    return f"{e.panel:<23}{e.cases:>7}{e.answer_calls:>13}{e.judge_calls:>12}{chars:>13,}{e.input_tokens:>12,}"
+    left = f"{e.panel:<23}{e.cases:>{max(0, 30 - max(23, len(e.panel)))}}"
+    return f"{left}{e.answer_calls:>13}{e.judge_calls:>12}{chars:>13,}{e.input_tokens:>12,}"

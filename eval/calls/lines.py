@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, Final, TypeAlias
 
+from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.calls.call import Call
 from eval.judging.suites import GROUPINGS, suite_of
 
@@ -134,9 +135,11 @@ def check_case(line: dict[str, Any]) -> None:
         ValueError: as `check_members`.
     """
     check_members(line, CASE, CASE_OPTIONAL)
-    n_members = 3 if "tags" in line else 2
+    tagged = line["grading_method"] == HEALTHBENCH
+    if tagged != ("tags" in line):
+        raise ValueError("no tags" if tagged else f"tags {_shown(line['tags'])}")
     for item in line["items"]:
-        if not (isinstance(item, list) and len(item) == n_members and _is_item(*item)):
+        if not (isinstance(item, list) and len(item) == 2 + tagged and _is_item(item)):
             raise ValueError(f"item {_shown(item)}")
     if not _are_texts(line.get("tags", [])):
         raise ValueError(f"tags {_shown(line['tags'])}")
@@ -145,10 +148,9 @@ def check_case(line: dict[str, Any]) -> None:
             raise ValueError(f"label {_shown(label)}")
 
 
-def _is_item(item_id: object, points: object, tags: object = None) -> bool:
-    if tags is None:
-        return type(item_id) is str and type(points) in _NUMBER
-    return type(item_id) is str and type(points) in _NUMBER_OR_NULL and _are_texts(tags)
+def _is_item(item: list[object]) -> bool:
+    types = _NUMBER if len(item) == 2 else _NUMBER_OR_NULL
+    return type(item[0]) is str and type(item[1]) in types and all(map(_are_texts, item[2:]))
 
 
 def _are_texts(values: object) -> bool:

@@ -19,7 +19,7 @@ from eval.calls.endpoint import Endpoint
 from eval.cases import Case, CaseSet, Item
 from eval.judging.identity import protocol_id, semantics_sha256
 from eval.judging.protocol import ANSWER_TEMPERATURE, JUDGE_TEMPERATURE, answer_params
-from eval.judging.suites import BEDSIDE, WHOLE_CASE, Suite, judge_groups, suite_of
+from eval.judging.suites import BEDSIDE_SUITE, WHOLE_CASE, Suite, judge_groups, suite_of
 from eval.judging.texts import Message, Prompts, text_sha256
 
 
@@ -49,9 +49,9 @@ class Reading:
     """
 
     prompts: Prompts
-    judge_format: str = BEDSIDE.judge_format
-    id_style: str = BEDSIDE.id_style
-    grouping: str = BEDSIDE.grouping
+    judge_format: str = BEDSIDE_SUITE.judge_format
+    id_style: str = BEDSIDE_SUITE.id_style
+    grouping: str = BEDSIDE_SUITE.grouping
     repeats: int = 1
     answer_repeats: int = 1
     answer_temperature: float | None = ANSWER_TEMPERATURE
@@ -121,7 +121,7 @@ class Plan:
     def answer_request(self, case: Case, *, repeat: int = 0) -> Request:
         """Return the request for a case's answer."""
         if self.answer_source != "model":
-            by = self.given.named if self.given else {"policy": self.answer.name}
+            by = self.given.named(case.case_id, repeat) if self.given else {"policy": self.answer.name}
             key = sha256_json({"source": self.answer_source, **by, "case_id": case.case_id, "repeat": repeat})
             return Request(key=key, role="answer", case=case, model=self.answer, answer_repeat=repeat)
         messages = self.suite.answer_messages(case, self.reading.prompts)

@@ -8,8 +8,7 @@ the judge call; 401, 403 and 404 stop the run at once. Nothing here prints or re
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -19,9 +18,8 @@ from eval.calls.endpoint import Adaptation, Client, Reply, Usage
 from eval.calls.journal import Journal
 from eval.calls.plan import Plan, Request
 from eval.calls.reply import one_line, shortened
-from eval.cases import Case, Item
+from eval.calls.units import JudgedAnswer, Reusable, Unit, Units
 from eval.judging.judge import RefusedReplyError
-from eval.judging.suites import WHOLE_CASE
 
 # A reply of the judge model itself may be asked for again; what the transport could not get was retried already.
 _REPLIES: Final = frozenset({"invalid_reply", "truncated", "refused", "empty"})
@@ -48,58 +46,6 @@ class Outcome:
     reasons: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Answer:
-    """An answer that is being judged, and how many of its judge calls have not ended."""
-
-    text: str
-    left: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One thing to ask: a case's answer, or with `of_answer` a judge's decisions on a group of its items."""
-
-    case: Case
-    repeat: int
-    of_answer: _Answer | None = None
-    group: str = WHOLE_CASE
-    items: tuple[Item, ...] = ()
-
-
-class Units:
-    """The units of a run, handed out so that what was answered is judged before the next case is asked.
-
-    So no more answers wait in memory than calls are in flight, however many cases there are.
-    """
-
-    def __init__(self, first: Iterator[Unit]) -> None:
-        """Begin with the units that need nothing else."""
-        self._first = first
-        self._ready: deque[Unit] = deque()
-        self._in_work = 0
-        self._changed = asyncio.Event()
-
-    async def take(self) -> Unit | None:
-        """Return the next unit; None when there is none and none can come."""
-        while True:
-            unit = self._ready.popleft() if self._ready else next(self._first, None)
-            if unit is not None:
-                self._in_work += 1
-                return unit
-            if not self._in_work:
-                return None
-            self._changed.clear()
-            await self._changed.wait()
-
-    def give(self, follow: Iterable[Unit]) -> None:
-        """End a unit that was taken, with those that can be asked now."""
-        self._in_work -= 1
-        self._ready.extend(follow)
-        if self._ready or not self._in_work:
-            self._changed.set()
-
-
 class _StopRunError(Exception):
     """An endpoint said that no call to it can succeed."""
 
@@ -112,7 +58,7 @@ class Runner:
     journal: Journal
     client: Client
     known: Mapping[CallName, Call]
-    reusable: Mapping[str, Mapping[str, Call]]
+    reusable: Reusable
     now: Callable[[], str]
     on_progress: Callable[[Progress], None]
     patience: int = 2
@@ -164,7 +110,7 @@ class Runner:
             answer = await self._answer(self.plan.answer_request(case, repeat=unit.repeat))
             if answer.state in JUDGED_ANSWERS and answer.text is not None and not self.stopped:
                 groups = self.plan.judge_groups(case)
-                about = _Answer(answer.text, left=len(groups))
+                about = JudgedAnswer(answer.text, left=len(groups))
                 if groups:
                     return [Unit(case, unit.repeat, about, group, items) for group, items in groups]
         else:
@@ -186,6 +132,9 @@ class Runner:
     async def _judge(self, request: Request) -> None:
         if self._finished(request):
             return
+        known = self._known(request)
+        if known and known.state == "truncated" and self.plan.suite.doubles:
+            request = _with_twice_the_limit(request)  # an earlier session saw the reply cut at the first limit
         for reply in range(1, self.plan.limits.judge_replies + 1):
             call = await self._ask(request, reply=reply)
             if call.state not in _REPLIES or self.stopped:
@@ -193,13 +142,16 @@ class Runner:
             if call.state == "truncated" and self.plan.suite.doubles:
                 request = _with_twice_the_limit(request)
 
+    def _known(self, request: Request) -> Call | None:
+        """Return what the journal held of a unit when the run began."""
+        return self.known.get((request.case.case_id, request.key, request.answer_repeat, request.group))
+
     def _finished(self, request: Request) -> Call | None:
         """Return the final reply that the journal or a reused journal holds for a request; copy a reused one."""
-        known = self.known.get((request.case.case_id, request.key, request.answer_repeat, request.group))
+        known = self._known(request)
         if known and known.done and self._readable(known, request):
             return known
-        paid = self.reusable.get(request.key, {})
-        old = paid.get(request.case.case_id) or next(iter(paid.values()), None)
+        old = self.reusable.take(request)
         if old is None or not self._readable(old, request):
             return None
         call = replace(
@@ -260,7 +212,7 @@ class Runner:
         if request.role == "answer" and self.plan.given:
             given = self.plan.given.answer(request.case.case_id, request.answer_repeat)
             if given is None:
-                return _local("missing", None, "no answer for this case in the file of answers")
+                return _local("missing", None, "no answer was given for this case")
             return _local(given.state, given.text, None if given.text else "the file of answers holds none")
         if request.model.endpoint is None:
             return _local("ok", self._builtin_text(request), None)

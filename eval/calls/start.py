@@ -19,6 +19,7 @@ from eval.calls.endpoint import Adaptation, Client
 from eval.calls.journal import Journal, JournalData, read_journal
 from eval.calls.plan import Plan
 from eval.calls.run import Outcome, Progress, Runner
+from eval.calls.units import Reusable
 from eval.judging.identity import differences
 
 
@@ -48,6 +49,7 @@ async def run_plan(
         async with Client(max_connections=concurrency) as client:
             client.replay(map(_adaptation, old.adaptations))
             known = current_calls(old.calls)
+            reusable.drop_taken(old.calls)
             on_start(_judged(plan, known.values()), len(plan.cases))
             runner = Runner(plan, journal, client, known, reusable, now, on_progress)
             return await runner.run(concurrency=concurrency)
@@ -110,12 +112,16 @@ def _adaptation(line: Mapping[str, Any]) -> Adaptation:
     return Adaptation(**{name: line[name] for name in Adaptation.__slots__})
 
 
-def reusable_calls(journals: Iterable[JournalData]) -> dict[str, dict[str, Call]]:
-    """Return the final replies of other journals by key and case id, each marked with the identity that paid for it."""
-    found: dict[str, dict[str, Call]] = {}
+def reusable_calls(journals: Iterable[JournalData]) -> Reusable:
+    """Return the final replies of other journals, each marked with the identity that paid for it.
+
+    What a policy said is left out: its words cost nothing, and its key does not name the items they are made of.
+    """
+    found = Reusable()
     for journal in journals:
         origin = journal.header["identity_sha256"]
-        for (case_id, key, _, _), call in current_calls(journal.calls).items():
-            if call.done and case_id not in found.get(key, {}):
-                found.setdefault(key, {})[case_id] = replace(call, reused_from=call.reused_from or origin)
+        policy = journal.identity["answer"]["source"] == "policy"
+        for call in current_calls(journal.calls).values():
+            if call.done and not (policy and call.role == "answer"):
+                found.add(replace(call, reused_from=call.reused_from or origin))
     return found

@@ -17,7 +17,11 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print every number as 
 
 
 def meta(
-    results: Annotated[Path, typer.Argument(metavar="X.jsonl", help="Journal of a run on healthbench_meta data.")],
+    results: Annotated[
+        Path,
+        typer.Argument(metavar="X", help="A run on healthbench_meta data: its journal, or its folder `results` wrote."),
+    ],
+    data: Annotated[Path | None, typer.Option(help="Mirror: the labels must be those that it holds.")] = None,
     samples: SamplesOption = HEALTHBENCH_SAMPLES,
     seed: SeedOption = SEED,
     as_json: JsonOption = False,
@@ -26,8 +30,10 @@ def meta(
     with one_line_errors():
         from eval.healthbench.meta_report import meta_report, meta_text
         from eval.numbers.readers import read_run
+        from eval.results.reread import run_of_folder
 
-        report = meta_report(read_run(results), samples=samples, seed=seed, software=software())
+        run = run_of_folder(results, mirror=data) if results.is_dir() else read_run(results, mirror=data)
+        report = meta_report(run, samples=samples, seed=seed, software=software())
         print(json.dumps(report, indent=2, allow_nan=False) if as_json else meta_text(report))
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-
-import orjson
 
 from builder.errors import BadInput
 from builder.healthbench.names import SUITE
@@ -30,29 +29,37 @@ MOST_LISTED: Final = 10
 class Judged:
     """A rubric in file order with a decision for each item, None where the file holds none."""
 
+    criteria: tuple[str, ...]
     points: tuple[int | float, ...]
     tags: tuple[tuple[str, ...], ...]
     decided: tuple[bool | None, ...]
+
+    def same_rubric(self, other: Judged) -> bool:
+        """Whether another answer was judged by the same items."""
+        return (self.criteria, self.points, self.tags) == (other.criteria, other.points, other.tags)
 
 
 def load(raw: bytes, where: str) -> dict[str, Any]:
     """Return the one JSON object of a file; NaN and Infinity pass here, as Python's own writer writes them.
 
     Raises:
-        BadInput: the bytes are not JSON, or hold something else than an object.
+        BadInput: the bytes are not JSON, hold something else than an object, or an object in which a key stands twice:
+            of two verdicts none is the right one.
     """
     try:
-        value = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        value = _load_leniently(raw, where)
+        value = json.loads(raw.decode(), object_pairs_hook=_no_repeats)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{where}: expected one JSON object, found none: {error}") from None
     return an_object(value, where)
 
 
-def _load_leniently(raw: bytes, where: str) -> Any:
-    try:
-        return json.loads(raw.decode())
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{where}: expected one JSON object, found none: {error}") from None
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in found if keys.count(key) > 1)
+        raise ValueError(f"key {shown(repeated)} stands twice in one object")
+    return found
 
 
 def read_file(path: Path) -> bytes:
@@ -132,16 +139,16 @@ def read_items(items: Sequence[Any], where: str, *, verdict: str) -> Judged:
     """
     if not items:
         raise BadInput(f"{where}: expected at least one rubric item, found an empty array")
-    points, tags, decided = [], [], []
+    criteria, points, tags, decided = [], [], [], []
     for index, value in enumerate(items):
         place = f"{where}[{index}]"
         item = an_object(value, place)
-        text_at(item, "criterion", place)
+        criteria.append(text_at(item, "criterion", place))
         points.append(number_at(item, "points", place))
         tags.append(texts_at(item, "tags", place))
         met = _member(item, verdict, place)
         decided.append(met if isinstance(met, bool) else None)
-    return Judged(tuple(points), tuple(tags), tuple(decided))
+    return Judged(tuple(criteria), tuple(points), tuple(tags), tuple(decided))
 
 
 def judged_case(
@@ -179,6 +186,14 @@ def undecided_notices(cases: Sequence[GradedCase]) -> Iterator[str]:
         yield f"case {case.case_id}, answer {case.answer_repeat}: no decision on item {', '.join(places)}"
     if len(found) > MOST_LISTED:
         yield f"{len(found) - MOST_LISTED} more answers without a decision on some item"
+
+
+def uneven_notices(cases: Sequence[GradedCase]) -> Iterator[str]:
+    """Say how many examples have fewer answers than others: they are in no number over repeats."""
+    by_example = Counter(case.case_id for case in cases)
+    most = len({case.answer_repeat for case in cases})
+    if fewer := sum(n < most for n in by_example.values()):
+        yield f"{fewer} of {len(by_example)} examples have fewer than {most} answers: left out of spread and worst-at-k"
 
 
 def state_counts(cases: Sequence[GradedCase]) -> dict[str, dict[str, int]]:

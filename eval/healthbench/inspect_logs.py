@@ -1,6 +1,7 @@
 """Read an Inspect log of the HealthBench tasks of inspect_evals into a `RunData`.
 
-In: a log in Inspect's JSON format, whose schema is public (`inspect log schema`), or an `.eval` archive of such JSON.
+In: a log in Inspect's JSON format, whose schema is public (`inspect log schema`), or an `.eval` archive of such JSON,
+and where the data is at hand its examples by prompt id, whose rubrics and tags must be the log's.
 Out: the run with the log's own verdicts, to be scored again, and the numbers that the log states.
 
 What the tasks healthbench, healthbench_hard and healthbench_consensus store (inspect_evals 0.28, log version 2): a
@@ -24,7 +25,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from builder.errors import BadInput
 from builder.healthbench.names import CONSENSUS, CORE, HARD, SUITE
@@ -43,9 +44,14 @@ from eval.healthbench.foreign import (
     text_at,
     texts_at,
     undecided_notices,
+    uneven_notices,
 )
+from eval.healthbench.known import check_tags, known_example
 from eval.healthbench.recorded import OVERALL, OVERALL_RAW, Imported, Recorded, RecordedMetric
 from eval.judging.graded import GradedCase, RunData
+
+if TYPE_CHECKING:
+    from eval.cases import Case
 
 PROTOCOL: Final = "healthbench+inspect-evals"
 FAILED_REPLY: Final = "Failed to parse judge response"
@@ -63,9 +69,10 @@ _GROUP_SCORE: Final = re.compile(r"(axis|theme)_(.+)_score")
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """One answer of the log: its case and the score that the log states for it."""
+    """One answer of the log: its case, the rubric it was judged by, and the score that the log states for it."""
 
     case: GradedCase
+    judged: Judged
     score: float | None
 
 
@@ -78,17 +85,20 @@ def is_inspect_log(path: Path) -> bool:
     return (path.suffix == ".eval" and head.startswith(b"PK")) or _HEAD.match(head) is not None
 
 
-def read_inspect_log(path: Path) -> Imported:
+def read_inspect_log(path: Path, *, known: Mapping[str, Case] | None = None) -> Imported:
     """Return the run that a log holds, examples in the order of the log and their epochs as answers, and its numbers.
 
+    Args:
+        known: Prompt id -> example of the data that was run.
+
     Raises:
-        BadInput: the log is not of a HealthBench task, has no samples, is packed in a way that is not documented, or
-            its verdicts do not fit together.
+        BadInput: the log is not of a HealthBench task, has no samples, is packed in a way that is not documented, its
+            verdicts do not fit together, or an example is not that of the data.
     """
     log = _read_archive(path) if zipfile.is_zipfile(path) else load(read_file(path), str(path))
     spec = an_object(log.get("eval"), f"{path}: eval")
     config = _config(path, spec)
-    samples = _samples(path, log, config)
+    samples = _samples(path, log, config, known)
     cases = tuple(sample.case for sample in samples)
     arguments = _objects(spec, "task_args")
     times = _objects(log, "stats")
@@ -151,7 +161,7 @@ def _config(path: Path, spec: Mapping[str, Any]) -> str:
     return _SUBSETS.get(subset, _TASKS[task]) if isinstance(subset, str) else _TASKS[task]
 
 
-def _samples(path: Path, log: Mapping[str, Any], config: str) -> list[_Sample]:
+def _samples(path: Path, log: Mapping[str, Any], config: str, known: Mapping[str, Case] | None) -> list[_Sample]:
     """Return the answers of a log, sorted by where their example first appears, then by epoch."""
     values = log.get("samples")
     if not isinstance(values, list) or not values:
@@ -161,21 +171,20 @@ def _samples(path: Path, log: Mapping[str, Any], config: str) -> list[_Sample]:
     found: dict[tuple[int, int], _Sample] = {}
     for index, value in enumerate(values):
         where = f"{path}: samples[{index}]"
-        sample = _sample(an_object(value, where), where, config)
+        sample = _sample(an_object(value, where), where, config, known)
         case = sample.case
         key = (first.setdefault(case.case_id, index), case.answer_repeat)
         if key in found:
             raise BadInput(
                 f"{where}: expected every epoch of {case.case_id} once, found {case.answer_repeat + 1} again"
             )
-        rubric = Judged(case.points, case.item_tags, ())  # type: ignore[arg-type]  # points are numbers here
-        if rubrics.setdefault(case.case_id, rubric) != rubric:
+        if not rubrics.setdefault(case.case_id, sample.judged).same_rubric(sample.judged):
             raise BadInput(f"{where}: expected the rubric of the first epoch of {case.case_id}, found another")
         found[key] = sample
     return [found[key] for key in sorted(found)]
 
 
-def _sample(fields: Mapping[str, Any], where: str, config: str) -> _Sample:
+def _sample(fields: Mapping[str, Any], where: str, config: str, known: Mapping[str, Case] | None) -> _Sample:
     metadata = object_at(fields, "metadata", where)
     at = f"{where}.metadata"
     case_id = text_at(metadata, "prompt_id", at)
@@ -183,16 +192,20 @@ def _sample(fields: Mapping[str, Any], where: str, config: str) -> _Sample:
     repeat = _epoch(fields, where) - 1
     name, score = _score(fields, where)
     if score is None:
-        judged = _undecided(list_at(metadata, "rubrics", at), f"{at}.rubrics")
+        items = f"{at}.rubrics"
+        judged = _undecided(list_at(metadata, "rubrics", at), items)
     else:
+        items = f"{where}.scores.{name}.metadata.detailed_results"
         judged = _judged(object_at(score, "metadata", f"{where}.scores.{name}"), f"{where}.scores.{name}.metadata")
     judged = replace(judged, tags=tuple(_own_tags(own, tags) for own in judged.tags))
+    if known is not None:
+        check_tags(known_example(known, case_id, judged, where=where, items=items), tags, f"{at}.example_tags")
     answer = text_at(score, "answer", f"{where}.scores.{name}", may_be_empty=True) if score else ""
     case = judged_case(case_id, judged, config=config, answer_repeat=repeat, tags=tags, n_chars=len(answer))
     if score is None:
-        return _Sample(_unanswered(case, fields), None)
+        return _Sample(_unanswered(case, fields), judged, None)
     value = score.get("value")
-    return _Sample(case, finite(value.get("healthbench_score")) if isinstance(value, dict) else None)
+    return _Sample(case, judged, finite(value.get("healthbench_score")) if isinstance(value, dict) else None)
 
 
 def _epoch(fields: Mapping[str, Any], where: str) -> int:
@@ -249,7 +262,8 @@ def _unanswered(case: GradedCase, fields: Mapping[str, Any]) -> GradedCase:
     empty = bool(fields.get("scores")) and fields.get("error") is None and fields.get("invalidation") is None
     reason = "the log says that the model gave no text" if empty else "the log holds an error in place of an answer"
     state = "empty" if empty else "missing"
-    return replace(case, failed_role="answer", failed_state=state, reason=reason, answer_state=None, n_chars=None)
+    case = replace(case, answer_state=None, decided=None, n_chars=None)
+    return replace(case, failed_role="answer", failed_state=state, reason=reason)
 
 
 def _recorded(log: Mapping[str, Any], samples: Sequence[_Sample]) -> Recorded:
@@ -297,7 +311,8 @@ def _notices(log: Mapping[str, Any], spec: Mapping[str, Any], cases: Sequence[Gr
         yield f"the log's status is {shown(log.get('status'))}: it may lack samples"
     if unanswered := sum(case.failed_role == "answer" for case in cases):
         yield f"{unanswered} of {len(cases)} samples have no answer that was judged: ungraded"
-    yield from undecided_notices([case for case in cases if case.failed_role != "answer"])
+    yield from undecided_notices(cases)
+    yield from uneven_notices(cases)
 
 
 def _objects(fields: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -6,8 +6,10 @@ here: the measures themselves (`pairs`).
 Every (grader's label, physician's label) on a record is one pair; the headline is the balanced F1 over all pairs. Each
 physician is measured the same way against the other physicians of the same records: the spread of those with n > 50 is
 the human distribution, in which the grader has a percentile (ties count half), and the n-weighted mean over all
-physicians is the ceiling. A record without the grader's label, or without any physician's, is left out everywhere, so
-that grader and physicians are compared on the same records; both are counted.
+physicians is the ceiling. Others are told by their id: a physician who labelled a record twice is not set against him-
+or herself (the published evaluator goes by position; the same where nobody labels a record twice). A record without
+the grader's label, or without any physician's, is left out everywhere, so that grader and physicians are compared on
+the same records; both are counted.
 
 Themes. A published category reads `cluster:<theme>_<situation>_<question>`, as in
 `cluster:hedging_any-reducible-uncertainty_hedges`; the seven themes are those of the core data's `theme:` tags
@@ -25,7 +27,7 @@ from typing import Final
 
 import numpy as np
 
-from eval.healthbench.metrics import Floats, Indexes, check_sampling, resampled_means, resampled_sums
+from eval.healthbench.metrics import Floats, Indexes, check_sampling
 from eval.healthbench.pairs import (
     BALANCED,
     F1,
@@ -38,6 +40,7 @@ from eval.healthbench.pairs import (
     weighted,
     with_interval,
 )
+from eval.healthbench.resamples import Drawn, raters, resampled
 from eval.numbers.defaults import HEALTHBENCH_SAMPLES, SEED
 
 THEMES: Final = (
@@ -67,11 +70,13 @@ class MetaExample:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean over n records and the population standard deviation of the means of the resamples; nothing is clipped."""
+    """A mean over n records, the population deviation of its resamples and their interval; nothing is clipped."""
 
     value: float | None
     n: int
     bootstrap_std: float | None
+    ci_low: float | None = None
+    ci_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,8 @@ class Standing:
     """The grader's balanced F1 among the physicians'.
 
     `distribution` holds the values of the physicians with n > 50, rising; `ceiling` is the n-weighted mean over all
-    physicians that have a value, `n_physicians` of them; `percentile` in [0, 100], None without a distribution.
+    physicians that have a value, `n_physicians` of them; `percentile` in [0, 100], None without a distribution. A
+    theme's ceiling has no interval: its physicians have few records a category, and resamples of few lie below it.
     """
 
     grader: Value
@@ -138,14 +144,25 @@ class MetaEvaluation:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """The usable records as arrays: the pairs of the grader, and of each physician by category."""
+    """The usable records as arrays: the grader's pairs of each, its base rates, and the pairs of each label.
 
-    examples: Sequence[MetaExample]
+    A label's pairs are those with the other physicians' labels on its record; labels are in the order of the records.
+    """
+
     categories: tuple[str, ...]
     category: Indexes  # into categories, a record
     cells: Floats  # records x 4
+    rates: Floats  # records x 3, as in Rates
     physicians: tuple[str, ...]
-    physician_cells: Floats  # physicians x categories x 4
+    record: Indexes  # a label
+    physician: Indexes  # into physicians, a label
+    label_cells: Floats  # labels x 4
+
+    def physician_cells(self) -> Floats:
+        """Return the counts of each physician: physicians x categories x 4."""
+        sums = np.zeros((len(self.physicians), len(self.categories), 4))
+        np.add.at(sums, (self.physician, self.category[self.record]), self.label_cells)
+        return sums
 
 
 def theme_of(category: str) -> str | None:
@@ -172,26 +189,25 @@ def meta_evaluation(
     graded = [example for example in examples if example.grader is not None]
     usable = [example for example in graded if example.labels]
     table = _table(usable)
-    overall = agreement(table.cells, samples=samples, seed=seed)
-    by_physician = ratios(table.physician_cells.sum(axis=1))
+    cells = table.physician_cells()
+    by_physician, by_category = _balanced_f1(ratios(cells.sum(axis=1))), _balanced_f1(ratios(cells))
+    by = raters(table.record, table.physician, table.label_cells)
+    drawn = resampled(np.hstack([table.cells, table.rates]), by, samples=samples, seed=seed)
+    overall = agreement(table.cells.sum(axis=0), _columns(drawn, slice(4)))
     themes = _themes(table.categories)
     columns = {theme: [table.categories.index(name) for name in names] for theme, names in themes.items()}
-    by_category = ratios(table.physician_cells)
-    of_theme = {theme: _weighted_f1(by_category, picked) for theme, picked in columns.items()}
+    of_theme = {theme: weighted(*(found[:, picked] for found in by_category)) for theme, picked in columns.items()}
     return MetaEvaluation(
         n_records=len(usable),
         n_without_grader=len(examples) - len(graded),
         n_without_labels=len(graded) - len(usable),
         agreement=overall,
-        rates=_rates(usable, samples, seed),
-        standing=_standing(overall.f1.balanced, *_balanced_f1(by_physician)),
+        rates=_rates(table.rates, _columns(drawn, slice(4, None))),
+        standing=_standing(overall.f1.balanced, *by_physician, None if drawn is None else drawn.means),
         categories={name: _category(table, index, samples, seed) for index, name in enumerate(table.categories)},
-        themes={
-            theme: _standing(_theme_value(table, picked, samples, seed), *of_theme[theme])
-            for theme, picked in columns.items()
-        },
+        themes={theme: _theme(table, picked, of_theme[theme], samples, seed) for theme, picked in columns.items()},
         no_theme=tuple(name for name in table.categories if theme_of(name) is None),
-        physicians=_physicians(table.physicians, _balanced_f1(by_physician), of_theme),
+        physicians=_physicians(table.physicians, by_physician, of_theme),
     )
 
 
@@ -208,16 +224,30 @@ def _table(examples: Sequence[MetaExample]) -> _Table:
     physicians = tuple(sorted({physician for example in examples for physician, _ in example.labels}))
     category_at = {name: index for index, name in enumerate(categories)}
     physician_at = {name: index for index, name in enumerate(physicians)}
-    cells = np.zeros((len(examples), 4))
-    of_physicians = np.zeros((len(physicians), len(categories), 4))
-    for row, example in enumerate(examples):
-        labels = [label for _, label in example.labels]
-        cells[row] = cells_of(example.grader is True, labels)
-        for position, (physician, label) in enumerate(example.labels):
-            others = labels[:position] + labels[position + 1 :]
-            of_physicians[physician_at[physician], category_at[example.category]] += cells_of(label, others)
-    category = np.array([category_at[example.category] for example in examples], dtype=np.int64)
-    return _Table(examples, categories, category, cells, physicians, of_physicians)
+    labels = [(row, *label) for row, example in enumerate(examples) for label in example.labels]
+    others = [
+        cells_of(label, [other for who, other in examples[row].labels if who != physician])
+        for row, physician, label in labels
+    ]
+    return _Table(
+        categories=categories,
+        category=np.array([category_at[example.category] for example in examples], dtype=np.int64),
+        cells=np.array([_grader_cells(example) for example in examples], dtype=np.float64).reshape(-1, 4),
+        rates=np.array([_base_rates(example) for example in examples], dtype=np.float64).reshape(-1, 3),
+        physicians=physicians,
+        record=np.array([row for row, _, _ in labels], dtype=np.int64),
+        physician=np.array([physician_at[physician] for _, physician, _ in labels], dtype=np.int64),
+        label_cells=np.array(others, dtype=np.float64).reshape(-1, 4),
+    )
+
+
+def _grader_cells(example: MetaExample) -> tuple[int, int, int, int]:
+    return cells_of(example.grader is True, [label for _, label in example.labels])
+
+
+def _base_rates(example: MetaExample) -> tuple[float, float, float]:
+    positive = sum(label for _, label in example.labels)
+    return float(example.grader is True), positive / len(example.labels), float(len(example.labels))
 
 
 def _themes(categories: Sequence[str]) -> dict[str, list[str]]:
@@ -230,47 +260,49 @@ def _themes(categories: Sequence[str]) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
+def _columns(drawn: Drawn | None, columns: slice) -> Floats | None:
+    return None if drawn is None else drawn.sums[:, columns]
+
+
 def _category(table: _Table, index: int, samples: int, seed: int) -> Category:
     rows = np.flatnonzero(table.category == index)
-    examples = [table.examples[row] for row in rows.tolist()]
+    cells, rates = table.cells[rows], table.rates[rows]
+    drawn = resampled(np.hstack([cells, rates]), None, samples=samples, seed=seed)
     return Category(
         n_records=len(rows),
-        agreement=agreement(table.cells[rows], samples=samples, seed=seed),
-        rates=_rates(examples, samples, seed),
+        agreement=agreement(cells.sum(axis=0), _columns(drawn, slice(4))),
+        rates=_rates(rates, _columns(drawn, slice(4, None))),
     )
 
 
-def _theme_value(table: _Table, columns: Sequence[int], samples: int, seed: int) -> Value:
-    """Return the grader's value of a theme; the records of all its categories are resampled together."""
+def _theme(
+    table: _Table, columns: Sequence[int], of_physicians: tuple[Floats, Floats], samples: int, seed: int
+) -> Standing:
+    """Place the grader in a theme; the records of all its categories are resampled together."""
     rows = np.flatnonzero(np.isin(table.category, columns))
     spread = np.zeros((len(rows), len(columns), 4))
     spread[np.arange(len(rows)), np.searchsorted(columns, table.category[rows])] = table.cells[rows]
     value, n = weighted(*_balanced_f1(ratios(spread.sum(axis=0))))
+    drawn = resampled(spread.reshape(len(rows), -1), None, samples=samples, seed=seed)
     resamples = None
-    if len(rows) > 1:
-        sums = resampled_sums(spread.reshape(len(rows), -1), samples, seed).reshape(samples, len(columns), 4)
-        resamples = weighted(*_balanced_f1(ratios(sums)))[0]
-    return with_interval(float(value), int(n), resamples)
+    if drawn is not None:
+        resamples = weighted(*_balanced_f1(ratios(drawn.sums.reshape(samples, len(columns), 4))))[0]
+    return _standing(with_interval(float(value), int(n), resamples), *of_physicians, None)
 
 
 def _balanced_f1(found: Ratios) -> tuple[Floats, Floats]:
     return found.values[..., F1, BALANCED], found.n[..., F1, BALANCED]
 
 
-def _weighted_f1(by_category: Ratios, columns: Sequence[int]) -> tuple[Floats, Floats]:
-    values, n = _balanced_f1(by_category)
-    return weighted(values[:, columns], n[:, columns])
-
-
-def _standing(grader: Value, values: Floats, n: Floats) -> Standing:
-    """Place the grader among physicians, given each one's value (NaN without) and n."""
+def _standing(grader: Value, values: Floats, n: Floats, ceilings: Floats | None) -> Standing:
+    """Place the grader among physicians, given each one's value (NaN without) and n, and the ceiling's resamples."""
     kept = sorted(values[(n > MIN_N) & ~np.isnan(values)].tolist())
     mean, total = weighted(values, n)
     return Standing(
         grader=grader,
         distribution=tuple(kept),
         percentile=None if grader.value is None else percentile(grader.value, kept),
-        ceiling=with_interval(float(mean), int(total), None),
+        ceiling=with_interval(float(mean), int(total), ceilings),
         n_physicians=int((~np.isnan(values)).sum()),
     )
 
@@ -291,22 +323,21 @@ def _physicians(
     )
 
 
-def _rates(examples: Sequence[MetaExample], samples: int, seed: int) -> Rates:
-    columns = [
-        [float(example.grader is True) for example in examples],
-        [sum(label for _, label in example.labels) / len(example.labels) for example in examples],
-        [float(len(example.labels)) for example in examples],
-    ]
-    if not examples:
-        nothing = Mean(None, 0, None)
-        return Rates(nothing, nothing, nothing)
-    means = resampled_means(columns, samples, seed)
-    return Rates(*(_mean(column, drawn) for column, drawn in zip(columns, means, strict=True)))
+def _rates(columns: Floats, sums: Floats | None) -> Rates:
+    return Rates(*(_mean(columns[:, i], None if sums is None else sums[:, i]) for i in range(3)))
 
 
-def _mean(column: Sequence[float], drawn: Floats) -> Mean:
-    spread = 0.0 if min(column) == max(column) else float(drawn.std())
-    return Mean(float(np.mean(column)), len(column), spread)
+def _mean(column: Floats, sums: Floats | None) -> Mean:
+    if not len(column):
+        return Mean(None, 0, None)
+    value = float(column.mean())
+    if sums is None:
+        return Mean(value, 1, 0.0)
+    if column.min() == column.max():  # then so is every resample, to the last bit
+        return Mean(value, len(column), 0.0, value, value)
+    means = sums / len(column)
+    low, high = np.percentile(means, [2.5, 97.5])
+    return Mean(value, len(column), float(means.std()), float(low), float(high))
 
 
 def _check(example: MetaExample) -> None:

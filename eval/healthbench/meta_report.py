@@ -24,10 +24,14 @@ WIDTH: Final = 80
 DEFINITIONS: Final = {
     "agreement": "over all pairs of the grader's decision and one physician's label on the same criterion",
     "balanced": "mean over the two classes; headline: f1.balanced; its n counts pairs twice, as published",
-    "ci95": "percentiles of resamples of records: the pairs of one record are not independent",
+    "ci95": "2.5th to 97.5th percentile of resamples of records: the pairs of one record are not independent; "
+    "null without a spread: fewer than two records, or no resample with a value",
+    "rates": "means over records, not clipped; physician_positive is the mean of each record's share",
     "themes": "mean of the balanced F1 of the theme's categories, weighted by their n",
     "standing": f"among physicians measured against each other, those with n > {MIN_N}; ties count half; "
-    "the ceiling is the n-weighted mean over all physicians",
+    "the ceiling is the n-weighted mean over all physicians; others are told by their id",
+    "without interval": "percentile, distribution and single physicians, which describe those who labelled, and the "
+    "ceiling of a theme: of the few records a physician has in a category most resamples lie below its value",
 }
 
 
@@ -81,7 +85,7 @@ def _numbers(found: MetaEvaluation) -> dict[str, Any]:
         "n_without_grader": found.n_without_grader,
         "n_without_labels": found.n_without_labels,
         "agreement": _json(asdict(found.agreement)),
-        "rates": asdict(found.rates),
+        "rates": _json(asdict(found.rates)),
         "standing": _json(asdict(found.standing)),
         "themes": {name: _json(asdict(theme)) for name, theme in found.themes.items()},
         "categories": {name: _json(asdict(category)) for name, category in found.categories.items()},

@@ -100,19 +100,6 @@ def resampled_means(columns: Sequence[Sequence[float]], samples: int, seed: int)
     return means
 
 
-def resampled_sums(counts: Floats, samples: int, seed: int) -> Floats:
-    """Return the column sums of the resamples of a table's rows, a row each.
-
-    For whole numbers, whose sums are exact in any order, and for tables of few different rows.
-    """
-    kinds, kind = np.unique(counts, axis=0, return_inverse=True)
-    drawn = []
-    for block in draws(len(counts), samples, seed):
-        places = kind.take(block) + len(kinds) * np.arange(len(block))[:, None]
-        drawn.append(np.bincount(places.ravel(), minlength=len(block) * len(kinds)).reshape(len(block), -1))
-    return np.asarray(np.concatenate(drawn) @ kinds)
-
-
 def check_sampling(samples: int, seed: int) -> None:
     """Refuse settings that no bootstrap has.
 

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from eval.healthbench.metrics import Floats, resampled_sums
+from eval.healthbench.metrics import Floats
 
 CELLS: Final = ("both positive", "rater positive only", "others positive only", "both negative")
 PRECISION, RECALL, F1 = range(3)
@@ -78,14 +78,14 @@ def cells_of(label: bool, others: Sequence[bool]) -> tuple[int, int, int, int]:
     return (positive, negative, 0, 0) if label else (0, 0, positive, negative)
 
 
-def agreement(cells: Floats, *, samples: int, seed: int) -> Agreement:
-    """Return every measure with its interval over records; `cells` has a row a record."""
-    point = ratios(cells.sum(axis=0))
-    drawn = ratios(resampled_sums(cells, samples, seed)).values if len(cells) > 1 else None
+def agreement(cells: Floats, resamples: Floats | None) -> Agreement:
+    """Return every measure of the counts `cells`, with its interval where there are counts of resamples, a row each."""
+    point = ratios(cells)
+    drawn = None if resamples is None else ratios(resamples).values
 
     def value(measure: int, label: int) -> Value:
-        resamples = None if drawn is None else drawn[:, measure, label]
-        return with_interval(float(point.values[measure, label]), int(point.n[measure, label]), resamples)
+        values = None if drawn is None else drawn[:, measure, label]
+        return with_interval(float(point.values[measure, label]), int(point.n[measure, label]), values)
 
     return Agreement(*(ByClass(*(value(m, c) for c in range(3))) for m in range(3)))
 
@@ -99,6 +99,19 @@ def ratios(counts: Floats) -> Ratios:
     return Ratios(
         np.concatenate([values, balanced[..., None]], axis=-1), np.concatenate([n, n.sum(-1, keepdims=True)], axis=-1)
     )
+
+
+def balanced_f1(both: Floats, rater: Floats, others: Floats, neither: Floats) -> tuple[Floats, Floats]:
+    """Return the balanced F1 alone, as `ratios` gives it, with its n: the quick way for many raters and resamples.
+
+    With precision and recall written out, F1_c = 2 agreed / (2 agreed + rater only + others only).
+    """
+    differ = rater + others
+    known = (both + rater > 0) & (both + others > 0) & (neither + rater > 0) & (neither + others > 0)
+    values: Floats = np.full(np.shape(both), np.nan)
+    np.divide(both, 2 * both + differ, out=values, where=known)
+    negative = np.divide(neither, 2 * neither + differ, out=np.zeros(np.shape(both)), where=known)
+    return values + negative, both + neither + 2 * differ
 
 
 def _of_class(agreed: Floats, rater: Floats, others: Floats) -> tuple[Floats, Floats]:

@@ -21,6 +21,8 @@ from eval.judging.judge import RefusedReplyError, reply_object, stands_in
 from eval.judging.texts import Message, Prompts
 
 GRADER: Final = "bedside-bench-grader-v1"
+GRADER_SHA256: Final = "b0bb6c0fe7684adf9476c216765ae3e8a8965097a6932d884dd7320bb18fe4bc"
+"""Of `grader.txt`: another wording is another protocol, and gets a new name here."""
 PROTOCOL: Final = f"healthbench+{GRADER}"
 PLACES: Final = ("<<conversation>>", "<<rubric_item>>")
 
@@ -53,7 +55,7 @@ def read_template(path: Path) -> Prompts:
 
 def protocol_name(prompts_sha256: str | None) -> str:
     """Return the protocol's name for a grader template, given its digest."""
-    if prompts_sha256 == own_prompts().template_sha256:
+    if prompts_sha256 == GRADER_SHA256:
         return PROTOCOL
     return f"healthbench+template-{(prompts_sha256 or '')[:8]}"
 

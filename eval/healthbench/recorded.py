@@ -13,7 +13,7 @@ from typing import Final
 
 from eval.healthbench.examples import graded_examples
 from eval.healthbench.metrics import Metric
-from eval.healthbench.scores import Scores, scores
+from eval.healthbench.scores import Scores, length_adjusted, scores
 from eval.judging.graded import RunData
 from eval.numbers.defaults import HEALTHBENCH_SAMPLES, SEED
 
@@ -72,12 +72,25 @@ def rescore(imported: Imported, *, samples: int = HEALTHBENCH_SAMPLES, seed: int
     return scores(examples, pooled=imported.recorded.pooled, samples=samples, seed=seed)
 
 
-def differences(imported: Imported, rescored: Scores, *, length_adjusted: Metric | None = None) -> tuple[str, ...]:
+def adjust(imported: Imported, rescored: Scores, *, samples: int, seed: int, **rule: float) -> Metric | None:
+    """Return our length-adjusted score, every answer counted as the file counts it; None where a length is unknown.
+
+    Args:
+        rescored: As `rescore` gives them.
+        rule: The centre and the penalty, as `length_adjusted` takes them.
+    """
+    lengths = [case.n_chars for case in imported.run.cases if case.matched is not None]
+    if None in lengths or not imported.recorded.pooled:  # files that average an example's answers state no such score
+        return None
+    return length_adjusted(rescored.by_example, lengths, samples=samples, seed=seed, **rule)
+
+
+def differences(imported: Imported, rescored: Scores, *, adjusted: Metric | None = None) -> tuple[str, ...]:
     """Return a line for each recorded number that is not ours, examples first, then metrics by name.
 
     Args:
         rescored: As `rescore` gives them: of the run's graded cases in their order.
-        length_adjusted: Ours, if it was asked for; it needs the centre and the penalty, which no file states.
+        adjusted: Our length-adjusted score, if it was asked for; it needs a centre and a penalty, which no file states.
 
     Raises:
         ValueError: the scores are not those of the run's graded cases.
@@ -88,7 +101,7 @@ def differences(imported: Imported, rescored: Scores, *, length_adjusted: Metric
         lines.append(_line("score", "", recorded.score, rescored.overall.value))
     apart: list[str] = []
     for name, metric in sorted(recorded.metrics.items()):
-        ours = _ours(name, rescored, length_adjusted)
+        ours = _ours(name, rescored, adjusted)
         if ours is None:
             apart.append(name)
         else:
@@ -106,11 +119,11 @@ def _example_lines(imported: Imported, rescored: Scores) -> Iterator[str]:
             yield _line(f"case {case.case_id}, answer {case.answer_repeat}", "score ", recorded, ours)
 
 
-def _ours(name: str, rescored: Scores, length_adjusted: Metric | None) -> Metric | None:
+def _ours(name: str, rescored: Scores, adjusted: Metric | None) -> Metric | None:
     if name in (OVERALL, OVERALL_RAW, "score"):
         return rescored.overall
     if name == LENGTH_ADJUSTED:
-        return length_adjusted
+        return adjusted
     found = [tags[name] for tags in (rescored.example_tags, rescored.rubric_tags) if name in tags]
     return found[0] if len(found) == 1 else None
 

@@ -1,6 +1,7 @@
 """Read a HealthBench `*_allresults.json` of openai/simple-evals (or of a fork of the same form) into a `RunData`.
 
-In: the file, and where the data is at hand the example tags by prompt id: the file itself holds only metrics over them.
+In: the file, and where the data is at hand its examples by prompt id: their rubrics must be the file's, and they have
+the example tags, of which the file holds only metrics.
 Out: the run with the file's own verdicts, to be scored again, and the numbers that the file states.
 
 The form (simple-evals `healthbench_eval.py` and `simple_evals.py`): {score, metrics {name, name:n_samples,
@@ -18,7 +19,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from builder.errors import BadInput
 from builder.healthbench.names import CONFIGS, CORE, META, SUITE
@@ -36,9 +37,14 @@ from eval.healthbench.foreign import (
     state_counts,
     text_at,
     undecided_notices,
+    uneven_notices,
 )
+from eval.healthbench.known import known_example
 from eval.healthbench.recorded import Imported, Recorded, RecordedMetric
 from eval.judging.graded import GradedCase, RunData
+
+if TYPE_CHECKING:
+    from eval.cases import Case
 
 PROTOCOL: Final = "healthbench+simple-evals"
 SUFFIX: Final = "_allresults.json"
@@ -77,20 +83,21 @@ def is_simple_evals(path: Path) -> bool:
     return named or _HEAD.match(head) is not None
 
 
-def read_simple_evals(path: Path, *, tags: Mapping[str, Sequence[str]] | None = None) -> Imported:
+def read_simple_evals(path: Path, *, known: Mapping[str, Case] | None = None) -> Imported:
     """Return the run that a results file holds, in the order in which its examples first appear, and its own numbers.
 
     Args:
-        tags: Prompt id -> example tags, of the data that was run; without them only items' tags can be scored again.
+        known: Prompt id -> example of the data that was run; without them only items' tags can be scored again.
 
     Raises:
-        BadInput: the file is not of this form, or an example's verdicts do not fit together.
+        BadInput: the file is not of this form, an example's verdicts do not fit together, or it is not that of the
+            data.
     """
     fields = load(read_file(path), str(path))
     for bulk in ("htmls", "convos"):  # nine tenths of the file, and nothing in them that is not elsewhere
         fields.pop(bulk, None)
     config = _config(path)
-    examples = _examples(path, fields, config, tags or {})
+    examples = _examples(path, fields, config, known)
     order = _by_case(examples)
     ordered = [examples[index] for index in order]
     cases = tuple(example.case for example in ordered)
@@ -104,9 +111,9 @@ def read_simple_evals(path: Path, *, tags: Mapping[str, Sequence[str]] | None = 
         config=config,
         states=state_counts(cases),
         usage=_usage(examples),
-        notices=tuple(_notices(ordered, tags)),
+        notices=tuple(_notices(ordered, known_tags=known is not None)),
     )
-    return Imported(run, _recorded(path, fields, ordered, known_tags=tags is not None))
+    return Imported(run, _recorded(path, fields, ordered, known_tags=known is not None))
 
 
 def _config(path: Path) -> str:
@@ -115,7 +122,7 @@ def _config(path: Path) -> str:
     return max(named, key=len, default=CORE)
 
 
-def _examples(path: Path, fields: Mapping[str, Any], config: str, tags: Mapping[str, Sequence[str]]) -> list[_Example]:
+def _examples(path: Path, fields: Mapping[str, Any], config: str, known: Mapping[str, Case] | None) -> list[_Example]:
     metadata = fields.get("metadata")
     if not isinstance(metadata, dict) or "example_level_metadata" not in metadata:
         why = "a meta-evaluation's file holds no single verdicts" if config == META else "a smaller metrics file?"
@@ -127,21 +134,22 @@ def _examples(path: Path, fields: Mapping[str, Any], config: str, tags: Mapping[
     found: list[_Example] = []
     seen: dict[str, list[Judged]] = {}
     for index, value in enumerate(values):
-        found.append(_example(value, f"{where}.example_level_metadata[{index}]", config, tags, seen))
+        found.append(_example(value, f"{where}.example_level_metadata[{index}]", config, known, seen))
     return found
 
 
 def _example(
-    value: Any, where: str, config: str, tags: Mapping[str, Sequence[str]], seen: dict[str, list[Judged]]
+    value: Any, where: str, config: str, known: Mapping[str, Case] | None, seen: dict[str, list[Judged]]
 ) -> _Example:
     fields = an_object(value, where)
     prompt_id = text_at(fields, "prompt_id", where)
     judged = read_items(list_at(fields, "rubric_items", where), f"{where}.rubric_items", verdict="criteria_met")
     earlier = seen.setdefault(prompt_id, [])
-    if earlier and (earlier[0].points, earlier[0].tags) != (judged.points, judged.tags):
+    if earlier and not earlier[0].same_rubric(judged):
         raise BadInput(f"{where}.rubric_items: expected the rubric of the first answer to {prompt_id}, found another")
-    if tags and prompt_id not in tags:
-        raise BadInput(f"{where}.prompt_id: expected an example of the data that was named, found {shown(prompt_id)}")
+    tags: Sequence[str] = ()
+    if known is not None:
+        tags = known_example(known, prompt_id, judged, where=where, items=f"{where}.rubric_items").tags
     earlier.append(judged)
     answer = _answer(fields, where)
     case = judged_case(
@@ -149,7 +157,7 @@ def _example(
         judged,
         config=config,
         answer_repeat=len(earlier) - 1,
-        tags=tags.get(prompt_id, ()),
+        tags=tags,
         n_chars=len(answer),
     )
     usage = fields.get("usage")
@@ -213,10 +221,10 @@ def _recorded(path: Path, fields: Mapping[str, Any], examples: Sequence[_Example
     )
 
 
-def _notices(examples: Sequence[_Example], tags: Mapping[str, Sequence[str]] | None) -> Iterator[str]:
+def _notices(examples: Sequence[_Example], *, known_tags: bool) -> Iterator[str]:
     cases = [example.case for example in examples]
     yield "read from a results file of simple-evals, which names no model and no grader; rescored from its verdicts"
-    if tags is None:
+    if not known_tags:
         yield "the file holds no example tags: name the data it was run on to score them"
     yield from _repeat_notices(cases)
     yield from undecided_notices(cases)
@@ -235,3 +243,4 @@ def _repeat_notices(cases: Sequence[GradedCase]) -> Iterator[str]:
     if n_examples < len(cases):
         counted = f"{len(cases)} answers to {n_examples} examples"
         yield f"the file counts {counted} as so many examples: its deviations are too small"
+    yield from uneven_notices(cases)

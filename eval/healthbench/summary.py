@@ -52,10 +52,12 @@ def healthbench_member(
         "rubric_tags": {tag: metric_json(of_tag) for tag, of_tag in found.rubric_tags.items()},
         "definitions": dict(DEFINITIONS),
     }
-    if groups := _by_group(cases, samples, seed):
+    # The group is that of whoever wrote the completion: it says nothing of a model's answer to the same conversation.
+    chosen = (run.identity or {}).get("selection", {}).get("completions")
+    if chosen and (groups := _by_group(cases, samples, seed)):
         member["groups"] = groups
-    if len({case.answer_repeat for case in run.cases}) > 1:
-        member["repeats"] = _repeats(list(rows.values()), samples, seed)
+    if (n_answers := len({case.answer_repeat for case in run.cases})) > 1:
+        member["repeats"] = _repeats(list(rows.values()), n_answers, samples, seed)
     if length is not None:
         member["length_adjusted"] = _adjusted(answers, found.by_example, length, samples, seed)
     return member
@@ -91,10 +93,16 @@ def _by_group(cases: Sequence[ScoredCase], samples: int, seed: int) -> dict[str,
     return {name: metric_json(metric(groups[name], samples=samples, seed=seed)) for name in sorted(groups)}
 
 
-def _repeats(rows: Sequence[Sequence[float]], samples: int, seed: int) -> dict[str, Any]:
-    spread, worst = run_spread(rows), worst_at_k(rows, samples=samples, seed=seed)
+def _repeats(rows: Sequence[Sequence[float]], n_answers: int, samples: int, seed: int) -> dict[str, Any]:
+    """Return the spread between runs and the worst of k, over the graded examples that have all answers.
+
+    Another evaluator's file may have lost an answer to an example.
+    """
+    whole = [row for row in rows if len(row) == n_answers]
+    spread, worst = run_spread(whole), worst_at_k(whole, samples=samples, seed=seed)
     return {
         "n_examples": spread.n,
+        "n_left_out": len(rows) - spread.n,
         "runs": [{"value": value, "raw": raw} for value, raw in zip(spread.scores, spread.raw, strict=True)],
         "mean": spread.mean,
         "low": spread.low,

@@ -35,6 +35,7 @@ def winning(a: RunData, b: RunData, *, samples: int, seed: int) -> dict[str, Any
     if differing := [name for name in ours if ours[name] != theirs[name]]:
         names = ", ".join(differing)
         raise BadInput(f"winrate: expected two runs on the same data, graded alike, found another {names}")
+    _check_rubrics(a, b)
     first, second = _answers(a), _answers(b)
     both = [case_id for case_id in first if case_id in second]
     if not both:
@@ -61,10 +62,25 @@ def _graded_by(run: RunData) -> dict[str, Any]:
     """Return what two runs must share: the data, and everything about the grading. How answers were got may differ."""
     identity = run.identity or {}
     return {
+        "config": run.config,
         "dataset_sha256": run.dataset_sha256,
         "judge_model": run.judge_model,
+        # A run of ours has its grader in the identity, and a protocol that also names how answers were got.
+        "protocol_version": None if run.identity else run.protocol_version,
         **{name: identity.get(name) for name in ("judges", "grouping", "repeats")},
     }
+
+
+def _check_rubrics(a: RunData, b: RunData) -> None:
+    """Refuse two runs that judged an example by other items: imported files name no data."""
+    rubrics = {case.case_id: (case.points, case.item_tags) for case in a.cases}
+    for case in b.cases:
+        points, tags = rubrics.get(case.case_id, (case.points, case.item_tags))
+        for name, ours, theirs in (("points", points, case.points), ("item tags", tags, case.item_tags)):
+            if ours != theirs:
+                raise BadInput(
+                    f"winrate: case {case.case_id}: expected the same rubric in both runs, found other {name} in B"
+                )
 
 
 def _answers(run: RunData) -> dict[str, list[Answer]]:
@@ -93,6 +109,8 @@ def winning_text(report: Mapping[str, Any]) -> str:
     lines += ["-" * len(head), f"effect of the length control: {number(report['effect_of_control'])}"]
     lines.append(f"examples both graded: {report['n_examples']}; graded by one alone: {report['n_only_one']}")
     lines.append(f"judge: {_name(report['judge_model'])}  |  data: {_name(report['dataset_sha256'])[:12]}")
+    if report["judge_model"] is None:
+        lines.append("note: neither file names its grader: a win may be the grader's")
     if report["dataset_sha256"] is None:
         lines.append("note: neither file says which data it is on: examples are matched by their ids")
     return "\n".join(line.rstrip() for line in lines)

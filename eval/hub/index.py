@@ -18,6 +18,7 @@ from builder.hub.check import FolderOnHub, check_folder
 from builder.hub.remote import Head, Reader
 from builder.tree.licence import LEGAL_PREFIXES
 from eval.results.card import END, INDEX, RUNS, license_of, listed_runs, results_card_text, run_row_of
+from eval.results.schemas import EXAMPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +137,11 @@ def _card(head: Head, reader: Reader, names: Sequence[str], *, licenses: set[str
     listed = listed_runs(text)
     if listed != list(names):
         return [Finding(CARD, "table of runs", ", ".join(names), ", ".join(listed) or "none")]
-    # It says which files are loaded, and is the same whatever the runs are.
-    expected = [_front(results_card_text((), license_id=license_id, old=None)) for license_id in licenses]
+    # It says which files are loaded, and is the same whatever the runs are but for the one table that not all have.
+    examples = any(path.endswith(f"/{EXAMPLES}.parquet") for path in head.below(RUNS))
+    expected = [
+        _front(results_card_text((), license_id=license_id, examples=examples, old=None)) for license_id in licenses
+    ]
     if licenses and expected != [_front(text)]:
         return [Finding(CARD, "front matter", "that of the card of these runs", "another")]
     return []

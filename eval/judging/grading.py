@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead, Example
+from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead, ExampleFacts
 from eval.calls.journal import JournalData
 from eval.judging.graded import GradedCase, RunData
 from eval.judging.judge import RefusedReplyError
@@ -36,7 +36,7 @@ REASONS: Final[Mapping[str, str]] = {
     "rate_limited": "the rate limit held on every try",
     "rejected": "the server refused the request",
     "budget": "the budget was spent",
-    "missing": "the file of answers has no answer for this case",
+    "missing": "no answer was given for this case",
     "invalid_reply": "no reply held exactly one decision for every item",
     UNRESOLVED: "the jury reached no verdict on every item",
 }
@@ -210,7 +210,7 @@ def grade_case(head: CaseHead, replies: Replies, identity: Mapping[str, Any], *,
     return _failed(graded, "judge", state) if state else graded
 
 
-_NOTHING_MORE: Final = Example(tags=(), item_tags=())
+_NOTHING_MORE: Final = ExampleFacts(tags=(), item_tags=())
 
 
 def _verdicts(

@@ -65,7 +65,7 @@ class Suite:
         return protocol.answer_messages(case, prompts=prompts)
 
 
-BEDSIDE: Final = Suite(
+BEDSIDE_SUITE: Final = Suite(
     name=BEDSIDE_NAME,
     grouping="case",
     judge_format="json_object",
@@ -83,7 +83,7 @@ BEDSIDE: Final = Suite(
     stream="numpy default_rng, appendix H",
     samples=SAMPLES,
 )
-HEALTHBENCH: Final = Suite(
+HEALTHBENCH_SUITE: Final = Suite(
     name=HEALTHBENCH_NAME,
     grouping="item",
     judge_format="none",
@@ -101,7 +101,7 @@ HEALTHBENCH: Final = Suite(
     stream="numpy default_rng, integers(0, n, (samples, n)) a metric",
     samples=HEALTHBENCH_SAMPLES,
 )
-SUITES: Final = {suite.name: suite for suite in (BEDSIDE, HEALTHBENCH)}
+SUITES: Final = {suite.name: suite for suite in (BEDSIDE_SUITE, HEALTHBENCH_SUITE)}
 
 
 def suite_of(name: str) -> Suite:

@@ -12,7 +12,7 @@ from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANEL_IDS
 from eval.healthbench.notices import healthbench_notices
 from eval.judging.graded import RunData
 from eval.judging.protocol import PROTOCOL
-from eval.judging.suites import HEALTHBENCH
+from eval.judging.suites import HEALTHBENCH_SUITE
 from eval.numbers.defaults import SPEC
 from eval.numbers.panels import Overall, PanelResult, ScoredCase
 from eval.numbers.scoring import NO_POSITIVE_POINTS
@@ -30,7 +30,7 @@ def run_notices(run: RunData, panels: Sequence[PanelResult], overall: Overall, *
     """Yield a run's notices: what was run, what is missing, how to read the numbers, what its cases show."""
     yield from _labels(run, dialect)
     yield from _incomplete(panels)
-    if run.suite == HEALTHBENCH.name:
+    if run.suite == HEALTHBENCH_SUITE.name:
         yield from healthbench_notices(run)
     else:
         yield from _scope(panels, overall, dialect)
@@ -47,7 +47,7 @@ def run_notices(run: RunData, panels: Sequence[PanelResult], overall: Overall, *
 def _labels(run: RunData, dialect: str) -> Iterator[str]:
     if dialect != SPEC:
         yield f"dialect {dialect}: scored as the published runner scores, not comparable with dialect {SPEC}"
-    if run.suite != HEALTHBENCH.name and run.protocol_version != PROTOCOL:
+    if run.suite != HEALTHBENCH_SUITE.name and run.protocol_version != PROTOCOL:
         yield f"non-standard protocol {run.protocol_version}: not comparable with runs of {PROTOCOL}"
     answer, judge = run.answer_model or "", run.judge_model or ""
     if answer.startswith(BUILTIN):
@@ -93,8 +93,12 @@ def _intervals(panels: Sequence[PanelResult], overall: Overall) -> Iterator[str]
     flat = [panel for panel in panels if len(panel.graded) > 1 and panel.interval and panel.interval.degenerate]
     if single:
         yield f"n = 1 gives no interval: {_names(single)}"
-    if flat:
-        yield f"all scores are equal, the interval's zero width is not certainty: {_names(flat)}"
+    alike = [panel for panel in flat if min(panel.scores) == max(panel.scores)]
+    clipped = [panel for panel in flat if panel not in alike]
+    if alike:
+        yield f"all scores are equal, the interval's zero width is not certainty: {_names(alike)}"
+    if clipped:
+        yield f"every resample is clipped to one value, the interval's zero width is not certainty: {_names(clipped)}"
     if overall.interval and overall.interval.degenerate and (single or flat):
         yield "the overall interval is flagged: the panels named above add nothing to its width"
 

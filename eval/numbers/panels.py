@@ -17,6 +17,7 @@ from builder.errors import BadInput
 from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.healthbench import examples
 from eval.healthbench.examples import NO_POINTS
+from eval.healthbench.metrics import clip
 from eval.judging.graded import GradedCase, RunData
 from eval.numbers.bootstrap import Interval, overall_interval, panel_interval, upstream_intervals
 from eval.numbers.defaults import SAMPLES, SEED, SPEC
@@ -57,11 +58,15 @@ class ScoredCase:
 
 @dataclass(frozen=True, slots=True)
 class PanelResult:
-    """One selected panel: its cases in dataset order, and the interval of its mean."""
+    """One selected panel: its cases in dataset order, and the interval of its mean.
+
+    `clipped` says that its means are clipped to [0, 1] after averaging: a HealthBench example's score is not.
+    """
 
     panel: str
     cases: tuple[ScoredCase, ...]
     interval: Interval | None
+    clipped: bool = False
 
     @property
     def graded(self) -> tuple[CaseScore, ...]:
@@ -76,13 +81,17 @@ class PanelResult:
     @property
     def mean(self) -> float | None:
         """The mean over graded cases; None without one."""
-        return mean_of(self.scores)
+        return self._mean(self.scores)
 
     @property
     def bounds(self) -> Bounds:
         """The mean over all selected cases, at the worst and at the best."""
-        worst = mean_of(known(case.bounds.worst for case in self.cases))
-        return Bounds(worst, mean_of(known(case.bounds.best for case in self.cases)))
+        worst = self._mean(known(case.bounds.worst for case in self.cases))
+        return Bounds(worst, self._mean(known(case.bounds.best for case in self.cases)))
+
+    def _mean(self, values: Sequence[float]) -> float | None:
+        mean = mean_of(values)
+        return clip(mean) if self.clipped and mean is not None else mean
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,18 @@ results of simple-evals or inspect. Out: `RunData`, or the summary of it. Which 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from builder.errors import BadInput, DigestMismatch
-from eval.calls.call import case_heads
+from builder.healthbench.names import SUITE as HEALTHBENCH
+from eval.calls.call import CaseHead, ExampleFacts, case_heads
 from eval.calls.journal import json_lines, read_journal
-from eval.healthbench.recorded import Imported, differences, rescore
+from eval.healthbench.recorded import Imported, adjust, differences, rescore
 from eval.healthbench.summary import LengthRule
-from eval.judging.graded import RunData
+from eval.judging.graded import GradedCase, RunData
 from eval.judging.grading import answer_repeats, grade_journal
 from eval.judging.identity import semantics_sha256
 from eval.judging.suites import BEDSIDE_NAME
@@ -60,28 +62,30 @@ def read_imported(path: Path, *, mirror: Path | None = None) -> Imported | None:
     """Return the HealthBench run in another evaluator's file and what the file says of it; None for other files.
 
     Args:
-        mirror: gives the example tags that a simple-evals file does not hold.
+        mirror: the data that was run: its rubrics must be the file's, and it gives the example tags that a simple-evals
+            file does not hold.
 
     Raises:
-        BadInput: the file is broken, or lacks what rescoring needs.
+        BadInput: the file is broken, lacks what rescoring needs, or is not of the mirror's data.
     """
     from eval.healthbench.inspect_logs import is_inspect_log, read_inspect_log
     from eval.healthbench.simple_evals import is_simple_evals, read_simple_evals
 
-    if not path.is_file():
+    simple = is_simple_evals(path)
+    if not simple and not is_inspect_log(path):
         return None
-    if is_simple_evals(path):
-        return read_simple_evals(path, tags=_example_tags(mirror) if mirror else None)
-    return read_inspect_log(path) if is_inspect_log(path) else None
+    read = read_simple_evals if simple else read_inspect_log
+    return read(path) if mirror is None else _read_of_data(path, mirror, read)
 
 
-def _example_tags(mirror: Path) -> dict[str, tuple[str, ...]]:
+def _read_of_data(path: Path, mirror: Path, read: Callable[..., Imported]) -> Imported:
     from eval.cases import read_cases
+    from eval.healthbench.known import check_scored, of_data
 
     data = read_cases(mirror)
-    if data.suite == BEDSIDE_NAME:
-        raise BadInput(f"--data {mirror}: expected a HealthBench mirror, whose example tags are needed, found another")
-    return {case.case_id: case.tags for case in data.cases}
+    check_scored(data, mirror)
+    imported = read(path, known={case.case_id: case for case in data.cases})
+    return replace(imported, run=of_data(imported.run, data))
 
 
 def _check_same_data(run: RunData, mirror: Path) -> None:
@@ -96,13 +100,18 @@ def _check_same_data(run: RunData, mirror: Path) -> None:
         )
     identity = run.identity or {}
     heads = case_heads(selected_by(data.cases, identity["selection"]))
-    expected = [head for head in heads for _ in range(answer_repeats(identity))]
-    held = [
-        (case.case_id, case.benchmark, case.grading_method, tuple(zip(case.item_ids, case.points, strict=True)))
-        for case in run.cases
-    ]
-    if held != [(head.case_id, head.benchmark, head.grading_method, head.items) for head in expected]:
+    expected = [replace(head, index=0) for head in heads for _ in range(answer_repeats(identity))]
+    if [_head_of(case) for case in run.cases] != expected:
         raise BadInput(f"--data {mirror}: its cases are not those of the journal's case lines; restore the lines")
+
+
+def _head_of(case: GradedCase) -> CaseHead:
+    """Return the case line that a graded case was read from, but for its place."""
+    about = None
+    if case.grading_method == HEALTHBENCH:
+        about = ExampleFacts(case.tags, case.item_tags, case.group, case.labels)
+    items = tuple(zip(case.item_ids, case.points, strict=True))
+    return CaseHead(case.case_id, case.benchmark, case.grading_method, items, 0, about)
 
 
 def _read_upstream_with(path: Path, mirror: Path) -> RunData:
@@ -136,10 +145,12 @@ def summarise_imported(imported: Imported, **settings: Any) -> dict[str, Any]:
         settings: those of `summarise_run`.
     """
     summary = summarise_run(imported.run, **settings)
-    rescored = rescore(imported, samples=summary["bootstrap_samples"], seed=summary["bootstrap_seed"])
+    drawn = {"samples": summary["bootstrap_samples"], "seed": summary["bootstrap_seed"]}
+    rescored, rule = rescore(imported, **drawn), settings.get("length")
+    adjusted = None if rule is None else adjust(imported, rescored, **drawn, **rule._asdict())
     summary["healthbench"]["recorded"] = {
         "score": imported.recorded.score,
-        "differences": list(differences(imported, rescored)),
+        "differences": list(differences(imported, rescored, adjusted=adjusted)),
     }
     return summary
 

@@ -17,7 +17,7 @@ from builder.healthbench.names import META
 from eval.healthbench.panels import healthbench_panels
 from eval.healthbench.summary import LengthRule, healthbench_member
 from eval.judging.graded import RunData
-from eval.judging.suites import HEALTHBENCH, suite_of
+from eval.judging.suites import HEALTHBENCH_SUITE, suite_of
 from eval.numbers.bootstrap import Interval
 from eval.numbers.defaults import SEED, SPEC
 from eval.numbers.notices import run_notices
@@ -55,7 +55,7 @@ def summarise(
         BadInput: as `score_cases`.
     """
     samples = suite_of(run.suite).samples if samples is None else samples
-    healthbench = run.suite == HEALTHBENCH.name
+    healthbench = run.suite == HEALTHBENCH_SUITE.name
     _check_settings(healthbench, dialect, length)
     if healthbench:
         panels, overall = healthbench_panels(run, samples=samples, seed=seed)
@@ -81,12 +81,18 @@ def summarise(
         "overall_ci_degenerate": overall.interval.degenerate if overall.interval else None,
         "panels": {panel.panel: _panel_diagnostics(panel) for panel in panels},
         **own,
-        "definitions": DEFINITIONS if dialect == SPEC else {**DEFINITIONS, "severe_rate": UPSTREAM_SEVERE_RATE},
+        "definitions": _definitions(run, dialect),
         "usage": {role: dict(run.usage.get(role, {})) for role in ("answer", "judge")},
         "certificate": run.certificate,
         "notices": list(run_notices(run, panels, overall, dialect=dialect)),
         "software": dict(software),
     }
+
+
+def _definitions(run: RunData, dialect: str) -> dict[str, str]:
+    if run.suite == HEALTHBENCH_SUITE.name:
+        return {name: DEFINITIONS[name] for name in ("worst, best", "negative_hit_rate")}
+    return DEFINITIONS if dialect == SPEC else {**DEFINITIONS, "severe_rate": UPSTREAM_SEVERE_RATE}
 
 
 def _check_settings(healthbench: bool, dialect: str, length: LengthRule | None) -> None:
@@ -146,7 +152,7 @@ def _counts(panels: Sequence[PanelResult]) -> dict[str, int]:
 def _failed_case(scored: ScoredCase) -> dict[str, Any]:
     case = scored.case
     role, state, reason = case.failed_role, case.failed_state, case.reason
-    if scored.score is not None and case.grading_method == HEALTHBENCH.name:
+    if scored.score is not None and case.grading_method == HEALTHBENCH_SUITE.name:
         role, state, reason = "score", NO_POSITIVE_POINTS, "an example without positive points has no score"
     elif scored.score is not None:
         role, state, reason = "score", NO_POSITIVE_POINTS, "this dialect does not score a rubric without positive items"

@@ -28,7 +28,7 @@ from builder.hub.place import REPO_ID
 from builder.tree.licence import LEGAL_PREFIXES
 from eval.judging.protocol import PROTOCOL
 from eval.numbers.notices import BUILTIN, NOT_COMPARABLE, WIDER
-from eval.results.tables import ALL_SCHEMAS, EXAMPLES, RUN_SCHEMA, tables_of
+from eval.results.schemas import ALL_SCHEMAS, EXAMPLES, RUN_SCHEMA, tables_of
 
 RUNS: Final = "runs"
 INDEX: Final = "run.parquet"
@@ -100,11 +100,13 @@ def results_card_text(
     license_id: str,
     canaries: Sequence[str] = (),
     place: str | None = None,
+    examples: bool = False,
     old: str | None,
 ) -> str:
     """Return the README.md of the runs whose `run` rows are given, in any order, and of nothing else.
 
     Args:
+        examples: list the config `examples` even if no row is of a run that has that table.
         license_id: the one licence of the data of all runs.
         canaries: the statements of the data's sources (`canaries_of`).
         place: the repository it is for; None keeps the one that the old card names.
@@ -116,7 +118,7 @@ def results_card_text(
         CardConfig(
             name, ALL_SCHEMAS[table], (CardSplit(SPLIT, (f"{RUNS}/*/{table}.parquet",)),), default=name == "runs"
         )
-        for name, table in configs_of(runs).items()
+        for name, table in configs_of(runs, examples=examples).items()
     ]
     text = render_results_card(
         runs, configs, license_id=license_id, place=place, canaries=canaries, notices=_notices(runs)
@@ -126,10 +128,10 @@ def results_card_text(
     return f"{text.replace(END, f'&lt;{END[1:]}').rstrip()}\n\n{END}{below}"
 
 
-def configs_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return config -> table of a folder with these runs: `examples` only where one of them has that table."""
+def configs_of(rows: Iterable[Mapping[str, Any]], *, examples: bool = False) -> dict[str, str]:
+    """Return config -> table of a folder with these runs: `examples` only if asked for, or if a run has that table."""
     tables = {table for row in rows for table in tables_of(str(row["suite"]))}
-    return CONFIGS | ({EXAMPLES: EXAMPLES} if EXAMPLES in tables else {})
+    return CONFIGS | ({EXAMPLES: EXAMPLES} if examples or EXAMPLES in tables else {})
 
 
 def _place_of(card: str) -> str:

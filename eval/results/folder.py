@@ -1,4 +1,4 @@
-"""A journal -> a run in a results folder (formats.md 7): four tables and digests under `runs/<run_id>/`, and the card.
+"""A journal -> a run in a results folder (formats.md 7): its tables and digests under `runs/<run_id>/`, and the card.
 
 In: `X.jsonl` and the bytes of `X.summary.json`. Out: a folder that many runs share: adding one touches its own path and
 README.md, nothing else. Without texts asked for it holds ids, decisions, scores and digests, and no word of a prompt, a
@@ -38,8 +38,8 @@ from eval.numbers.panels import score_cases
 from eval.numbers.readers import read_run, summarise_run
 from eval.numbers.summary import dumps_summary
 from eval.results.card import END, RUNS, results_card, run_folders, shared_license, source_of, stray_entries
+from eval.results.schemas import EXAMPLES, tables_of
 from eval.results.tables import (
-    EXAMPLES,
     Row,
     answer_rows,
     decision_rows,
@@ -50,7 +50,6 @@ from eval.results.tables import (
     run_row,
     run_sha256,
     score_rows,
-    tables_of,
     to_table,
 )
 from eval.results.verify import verify_run

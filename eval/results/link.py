@@ -21,9 +21,10 @@ from builder.tree.sources import Source
 from eval.calls.call import case_heads
 from eval.cases import Case, CaseSet, read_cases, selected_by
 from eval.results.card import source_of
+from eval.results.schemas import EXAMPLES
 from eval.results.stored import UnreadableRunError, read_identity, read_tables
 from eval.results.structure import Tables
-from eval.results.tables import EXAMPLES, Row, example_rows, rubric_sha256
+from eval.results.tables import Row, example_rows, rubric_sha256
 from eval.results.verify import first_findings, shown_value
 
 

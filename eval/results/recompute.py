@@ -1,6 +1,6 @@
 """A run's tables -> everything that follows from them, computed again: scores, intervals, summary, run row, digests.
 
-In: the rows of the four tables, of which only answers and decisions are believed. Out: the rows and the summary that
+In: the rows of the tables, of which only answers and decisions are believed. Out: the rows and the summary that
 these give. Comparing is `verify`'s part. What only the journal knew (times, tokens used, sent temperatures, ...) is
 taken over from the recorded summary: `KEPT` names it.
 """
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from bedside_bench import PANELS_BY_ID, sha256_json
 from builder.healthbench.names import SUITE as HEALTHBENCH
-from eval.calls.call import Call, CaseHead, Example
+from eval.calls.call import Call, CaseHead, ExampleFacts
 from eval.judging.graded import RunData
 from eval.judging.grading import JudgeReply, Replies, Unit, grade_cases, reply_states
 from eval.judging.suites import WHOLE_CASE
@@ -23,11 +23,9 @@ from eval.judging.texts import text_sha256
 from eval.numbers.panels import score_cases
 from eval.numbers.readers import summarise_run
 from eval.numbers.summary import dumps_summary
+from eval.results.schemas import ANSWERS_SCHEMA, EXAMPLES, KEYS
 from eval.results.structure import Tables
 from eval.results.tables import (
-    ANSWERS_SCHEMA,
-    EXAMPLES,
-    KEYS,
     PENDING,
     UNANSWERED,
     Row,
@@ -190,7 +188,9 @@ def _heads(tables: Tables) -> list[CaseHead]:
     ]
 
 
-def _head(case_id: str, items: Sequence[Row], method: str, index: int, examples: Mapping[str, Example]) -> CaseHead:
+def _head(
+    case_id: str, items: Sequence[Row], method: str, index: int, examples: Mapping[str, ExampleFacts]
+) -> CaseHead:
     panel = _most(item["benchmark"] for item in items)
     if panel in PANELS_BY_ID:
         method = PANELS_BY_ID[panel].grading_method
@@ -200,8 +200,8 @@ def _head(case_id: str, items: Sequence[Row], method: str, index: int, examples:
     return CaseHead(case_id, panel, method, rubric, index, examples.get(case_id))
 
 
-def _example(row: Row) -> Example:
-    return Example(
+def _example(row: Row) -> ExampleFacts:
+    return ExampleFacts(
         tags=tuple(row["example_tags"]),
         item_tags=tuple(map(tuple, row["item_tags"])),
         group=row["completions_group"],

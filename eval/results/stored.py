@@ -1,4 +1,4 @@
-"""A run's four tables as they are stored, read strictly: the columns, the identity and the recorded summary.
+"""A run's tables as they are stored, read strictly: the columns, the identity and the recorded summary.
 
 In: a run's folder. Out: rows, and two JSON objects whose form can be relied on. Whether they are true `verify` says.
 """
@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from bedside_bench import canonical_json, sha256_json
 from builder.dataset.folder import Finding
 from eval.judging.suites import GROUPINGS, SUITES
+from eval.results.schemas import ALL_SCHEMAS, SCHEMAS, tables_of
 from eval.results.structure import Tables
-from eval.results.tables import ALL_SCHEMAS, SCHEMAS, Row, tables_of
+from eval.results.tables import Row
 
 
 class UnreadableRunError(Exception):

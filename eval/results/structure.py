@@ -1,6 +1,6 @@
 """Whether the rows of a run's tables fit together at all: the same cases in the same order, every asked row once.
 
-In: the rows of the four tables and the run's identity. Out: findings. With none, every score can be computed again
+In: the rows of the tables and the run's identity. Out: findings. With none, every score can be computed again
 (`recompute`).
 """
 
@@ -14,10 +14,11 @@ from typing import Any, Final, TypeAlias
 from builder.dataset.folder import Finding
 from builder.healthbench.names import META
 from eval.judging.grading import answer_repeats
-from eval.results.tables import EXAMPLES, KEYS, Row
+from eval.results.schemas import EXAMPLES, KEYS
+from eval.results.tables import Row
 
 Tables: TypeAlias = Mapping[str, Sequence[Row]]
-"""The rows of `run`, `scores`, `decisions` and `answers`."""
+"""The rows of a run's tables, by table."""
 
 _NO_NULLS: Final = {
     "scores": ("case_id", "answer_repeat", "benchmark", "grading_method", "state"),
@@ -76,7 +77,8 @@ def _torn_examples(tables: Tables) -> Iterator[Finding]:
     repeats = 1 + max((row["answer_repeat"] for row in tables["answers"]), default=0)
     for row in tables[EXAMPLES]:
         name, n_items = row_name(EXAMPLES, row), counts[row["case_id"]] // repeats
-        if len(row["item_tags"]) != n_items:
+        # A case that no decision has is named with the others of its kind below.
+        if row["case_id"] in counts and len(row["item_tags"]) != n_items:
             yield Finding(f"{EXAMPLES}.parquet", f"{name}: item_tags", f"{n_items} lists", str(len(row["item_tags"])))
         tags = [*row["example_tags"], *(tag for tags in row["item_tags"] for tag in (tags or [None]) if tags != [])]
         labels = [value for label in row["labels"] for value in (label or {"label": None}).values()]

@@ -26,9 +26,10 @@ from eval.judging.identity import protocol_id, semantics_sha256
 from eval.numbers.summary import dumps_summary
 from eval.results.card import RUNS, check_results_card, run_folders, source_of, stray_entries
 from eval.results.recompute import Recomputed, recompute
+from eval.results.schemas import ALL_SCHEMAS, KEYS
 from eval.results.stored import UnreadableRunError, read_identity, read_summary, read_tables
 from eval.results.structure import Tables, row_name, structure_findings
-from eval.results.tables import ALL_SCHEMAS, KEYS, Row, panel_order, run_id
+from eval.results.tables import Row, panel_order, run_id
 
 RELATIVE: Final = 1e-12
 """Relative difference allowed between numbers of two numpy versions or machines."""
@@ -37,7 +38,8 @@ MOST_FINDINGS: Final = 50
 
 ONLY_DIGESTS: Final = (
     "answers: n_chars without texts, finish_reason, model_returned, fingerprint, tokens, attempts, latency_ms; "
-    "decisions: reply_sha256 of one-item replies; summary: times, usage, software, notices on calls"
+    "decisions: reply_sha256 of one-item replies; examples: labels, completions_group of models' answers, tags of "
+    "ungraded examples; summary: times, usage, software, notices on calls"
 )
 """What nothing else in a folder determines."""
 

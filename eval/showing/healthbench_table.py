@@ -15,6 +15,7 @@ from eval.showing.cells import bar, interval_cell, number
 
 _NAME: Final = 34
 _BAR: Final = 10
+_WIDTH: Final = 79
 _SHOWN: Final = 12
 _HIDDEN: Final = "cluster:"
 
@@ -48,7 +49,7 @@ def _recorded(recorded: Mapping[str, Any]) -> Iterator[str]:
     n = f"{len(differences)} number{'' if len(differences) == 1 else 's'}" if differences else "nothing"
     yield f"the file's own score: {number(recorded['score'])}; {n} in it to note beside ours"
     for line in differences[:_SHOWN]:
-        yield from textwrap.wrap(one_line(line), 79, initial_indent="  ", subsequent_indent="    ")
+        yield from textwrap.wrap(one_line(line), _WIDTH, initial_indent="  ", subsequent_indent="    ")
     if len(differences) > _SHOWN:
         yield f"  and {len(differences) - _SHOWN} more: healthbench.recorded.differences in --json"
 
@@ -72,7 +73,17 @@ def _repeats(repeats: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _row(name: str, metric: Metric) -> list[str]:
-    above, left = ([], f"{name:<{_NAME}}") if len(name) <= _NAME else ([name], " " * _NAME)
-    means = f"{metric['n']:>5}  {number(metric['value']):>5}  {number(metric['raw']):>6}"
+    above, left = [], f"{name:<{_NAME}}"
+    if len(name) > _NAME:
+        above, left = textwrap.wrap(name, _WIDTH, subsequent_indent="    "), " " * _NAME
+    means = f"{metric['n']:>5}  {number(metric['value']):>5}  {_raw(metric['raw']):>6}"
     spread = f"{interval_cell(metric['ci95']):<11}  {bar(metric['value'], metric['ci95'], width=_BAR)}"
     return [*above, f"{left}{means}  {spread}"]
+
+
+def _raw(value: float | None) -> str:
+    """Return a mean that may be far below 0 with as many decimals as its column has room for."""
+    if value is None:
+        return number(None)
+    shown = [number(value), f"{value:.1f}", f"{value:.0f}"]
+    return next((text for text in shown if len(text) <= 6), f"{value:.1g}")

@@ -6,7 +6,7 @@
 Floor: one `integers(0, n, (1000, n))` for every different n among the metrics. Loop: plain Python scores, then the
 bootstrap as its definition reads. Expected: at most 2 s, at most 3.5 x the draws, and less than the loop.
 Then the meta-evaluation of 29,511 records with 262 physicians, over one draw for all and one for every category;
-expected: at most 7 x those (it also draws for the themes and for the base rates).
+expected: at most 7 x those (it also draws for the themes, and measures every physician in every resample).
 """
 
 from __future__ import annotations
