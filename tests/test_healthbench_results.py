@@ -163,25 +163,36 @@ def test_a_tag_given_to_another_item_is_found(copy: Callable[[str], Path]) -> No
 @pytest.mark.parametrize(
     ("kind", "column", "change"),
     [
-        ("meta", "labels", lambda labels: [labels[0] | {"label": not labels[0]["label"]}, *labels[1:]]),
         ("meta", "labels", lambda labels: [labels[0] | {"physician": "ph-9"}, *labels[1:]]),
-        ("meta", "labels", lambda labels: labels[1:]),
         ("core", "completions_group", lambda _: "Group 9"),
     ],
-    ids=["a label", "a physician", "one label fewer", "a group"],
+    ids=["a physician", "a group"],
 )
 def test_what_no_number_is_made_of_is_found_in_the_data(
     made: Path, copy: Callable[[str], Path], kind: str, column: str, change: Callable[[Any], Any]
 ) -> None:
-    """A forger of labels passes the folder's own check, which says so, and not that against the mirror."""
+    """A forger of names passes the folder's own check, which says so, and not that against the mirror."""
     changed = copy(kind)
     tamper(changed, "examples", 0, column, change)
     alone = verify_run(changed)
     found = [finding.line() for finding in check_link(changed, made / kind / "mirror")]
 
     assert alone.ok
-    assert "examples: labels, completions_group" in alone.facts["digests alone"]
+    assert "examples: physicians' ids, completions_group" in alone.facts["digests alone"]
     assert [True] == [column in line and line.startswith("examples.parquet") for line in found]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda labels: [labels[0] | {"label": not labels[0]["label"]}, *labels[1:]], lambda labels: labels[1:]],
+    ids=["a label", "one label fewer"],
+)
+def test_a_changed_label_is_found(copy: Callable[[str], Path], change: Callable[[Any], Any]) -> None:
+    """The grader's agreement with physicians stands in the summary, and is computed again from the labels."""
+    changed = copy("meta")
+    tamper(changed, "examples", 0, "labels", change)
+
+    assert "summary_json: meta." in lines(changed)
 
 
 @pytest.mark.parametrize("kind", ["core", "meta", "repeats"])

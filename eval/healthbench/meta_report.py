@@ -79,6 +79,14 @@ def meta_report(run: RunData, *, samples: int, seed: int, software: Mapping[str,
     }
 
 
+def meta_member(run: RunData, *, samples: int, seed: int) -> dict[str, Any]:
+    """Return the member `meta` of a run's summary: the headline and the agreement, from the labels that a run keeps."""
+    found = meta_evaluation(meta_examples(run), samples=samples, seed=seed)
+    numbers = _numbers(found)
+    kept = ("n_records", "n_without_grader", "n_without_labels", "agreement", "rates")
+    return {"headline": _value(found.agreement.f1.balanced), **{name: numbers[name] for name in kept}}
+
+
 def _numbers(found: MetaEvaluation) -> dict[str, Any]:
     return {
         "n_records": found.n_records,

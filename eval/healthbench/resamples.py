@@ -7,7 +7,6 @@ add up exactly. Not done here: what the sums mean (`meta`, `pairs`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -54,19 +53,23 @@ def raters(record: Indexes, rater: Indexes, cells: Floats) -> Raters:
 
 
 def resampled(table: Floats, by: Raters | None, *, samples: int, seed: int) -> Drawn | None:
-    """Return what every resample of a table's rows gives; None of fewer than two rows, which have no spread."""
+    """Return what every resample of a table's rows gives; None of fewer than two rows, which have no spread.
+
+    For tables of few different rows: how often each kind is drawn is counted, then summed once.
+    """
     if len(table) < 2:
         return None
-    sums, means = [], []
-    for drawn in _multiplicities(len(table), samples, seed):
-        sums.append(drawn @ table)
+    kinds, kind = np.unique(table, axis=0, return_inverse=True)
+    counts, means = [], []
+    for block in draws(len(table), samples, seed):
+        counts.append(_counts(kind.take(block), len(kinds)))
         if by is not None:
+            drawn = _counts(block, len(table)).astype(np.float64)
             means.append(weighted(*balanced_f1(*by.cells(drawn)))[0])
-    return Drawn(np.concatenate(sums), np.concatenate(means) if means else None)
+    return Drawn(np.concatenate(counts) @ kinds, np.concatenate(means) if means else None)
 
 
-def _multiplicities(n: int, samples: int, seed: int) -> Iterator[Floats]:
-    """Yield how often each of n records is drawn, a row a resample, in blocks."""
-    for block in draws(n, samples, seed):
-        places = block + n * np.arange(len(block))[:, None]
-        yield np.bincount(places.ravel(), minlength=block.size).reshape(block.shape).astype(np.float64)
+def _counts(numbers: Indexes, n: int) -> Indexes:
+    """Return how often each number below n stands in each row."""
+    places = numbers + n * np.arange(len(numbers))[:, None]
+    return np.bincount(places.ravel(), minlength=n * len(numbers)).reshape(len(numbers), n)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from bedside_bench import F1_WEIGHTED_RUBRIC
 from builder.errors import BadInput
 from builder.healthbench.names import META
+from eval.healthbench.meta_report import meta_member
 from eval.healthbench.panels import healthbench_panels
 from eval.healthbench.summary import LengthRule, healthbench_member
 from eval.judging.graded import RunData
@@ -105,9 +106,9 @@ def _check_settings(healthbench: bool, dialect: str, length: LengthRule | None) 
 def _of_suite(
     run: RunData, panels: Sequence[PanelResult], *, samples: int, seed: int, length: LengthRule | None
 ) -> dict[str, Any]:
-    """Return what only a HealthBench run's summary has; a meta run has no score, so nothing of it."""
+    """Return what only a HealthBench run's summary has: its scores, or of a meta run how the grader agrees."""
     if run.config == META:
-        return {}
+        return {"meta": meta_member(run, samples=samples, seed=seed)}
     (panel,) = panels
     return {"healthbench": healthbench_member(run, panel.cases, samples=samples, seed=seed, length=length)}
 

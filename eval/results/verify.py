@@ -38,8 +38,8 @@ MOST_FINDINGS: Final = 50
 
 ONLY_DIGESTS: Final = (
     "answers: n_chars without texts, finish_reason, model_returned, fingerprint, tokens, attempts, latency_ms; "
-    "decisions: reply_sha256 of one-item replies; examples: labels, completions_group of models' answers, tags of "
-    "ungraded examples; summary: times, usage, software, notices on calls"
+    "decisions: reply_sha256 of one-item replies; examples: physicians' ids, completions_group of models' answers, "
+    "tags of ungraded examples; summary: times, usage, software, notices on calls"
 )
 """What nothing else in a folder determines."""
 
