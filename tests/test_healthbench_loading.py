@@ -32,6 +32,10 @@ FILES = {
 }
 
 
+QUICK_AND_SLOW = [next(iter(FILES)), *(pytest.param(config, marks=pytest.mark.slow) for config in list(FILES)[1:])]
+"""A process that loads `datasets` or mlcroissant takes seconds: one shape at every run, the others when asked for."""
+
+
 @pytest.fixture(scope="module")
 def mirrors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return a mirror of each shape, by config."""
@@ -48,7 +52,7 @@ def examples_of(mirror: Path) -> list[dict[str, Any]]:
     return read_examples(mirror, read_digests(mirror))
 
 
-@pytest.mark.parametrize("config", FILES)
+@pytest.mark.parametrize("config", QUICK_AND_SLOW)
 def test_datasets_loads_both_configs(mirrors: dict[str, Path], config: str, tmp_path: Path) -> None:
     """load_dataset(folder, config, split="test"): loaded, streamed, and without a config name."""
     mirror = mirrors[config]
@@ -83,7 +87,7 @@ def test_every_reader_gives_the_same_rows(mirrors: dict[str, Path], config: str,
     assert examples_of(mirrors[config]) == rows
 
 
-@pytest.mark.parametrize("config", FILES)
+@pytest.mark.parametrize("config", QUICK_AND_SLOW)
 def test_croissant_is_valid_and_gives_the_rows(mirrors: dict[str, Path], config: str, tmp_path: Path) -> None:
     """mlcroissant finds no error, and reads as many rows of each config as there are."""
     mirror, out = mirrors[config], tmp_path / "read.json"

@@ -146,6 +146,7 @@ def test_every_measure_equals_a_second_implementation(records: list[MetaExample]
     assert close(found.standing.ceiling, naive_weighted(overall))
 
 
+@pytest.mark.slow
 @given(once)
 def test_others_by_id_are_others_by_position_where_nobody_labels_twice(records: list[MetaExample]) -> None:
     """The published evaluator goes by position: there all physicians' values are its own."""
@@ -180,6 +181,7 @@ def test_every_record_is_used_or_counted(records: list[MetaExample]) -> None:
     assert found.rates.labels.n == found.n_records
 
 
+@pytest.mark.slow
 @given(examples, st.randoms())
 def test_order_of_records_leaves_the_values_alone(records: list[MetaExample], random: object) -> None:
     """Values, n and percentiles do not depend on the order; only the resamples do."""

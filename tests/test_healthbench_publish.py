@@ -44,6 +44,7 @@ def test_a_mirror_is_published_and_verified(hub: LocalHub, tmp_path: Path) -> No
             assert digests["dataset_sha256"] == verified.dataset_sha256
 
 
+@pytest.mark.slow
 def test_the_commands_publish_and_verify(hub: LocalHub, tmp_path: Path) -> None:
     """`publish DIR REPO_ID` and `verify REPO_ID` as a person types them; --with-data says what it needs."""
     write_examples(tmp_path / "source")

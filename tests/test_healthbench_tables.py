@@ -167,6 +167,7 @@ def examples_of_core(draw: st.DrawFn) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 @given(examples_of_core(), st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_any_file_comes_back_from_its_mirror(
