@@ -89,6 +89,7 @@ def result_of(mirror: FoundMirror, to: Path, *, answer: str = "builtin:all-items
 # -- runs on a mirror on the Hub
 
 
+@pytest.mark.slow
 def test_a_run_names_the_mirrors_repository_and_commit(folder: Path, judged: str) -> None:
     """A run on org/name@tag holds the repository, the commit that the tag was then, and the digest of its cases."""
     (path,) = (folder / "results" / "runs").iterdir()

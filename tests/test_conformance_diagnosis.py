@@ -35,6 +35,7 @@ def test_every_deviation_is_named(deviation: Deviation, suite: str) -> None:
     assert found.failed > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ids",
     [

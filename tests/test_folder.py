@@ -214,6 +214,7 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     assert ["README.md"] == names(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="needs fork")
 @pytest.mark.parametrize("how", [[], ["--aside"]], ids=["in one step", "aside"])
 def test_a_build_killed_at_any_moment_leaves_the_old_folder_or_the_new_one(tmp_path: Path, how: list[str]) -> None:

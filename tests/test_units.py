@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from builder.errors import BadInput
+from eval.calls.answers import read_answers
 from eval.calls.call import Call
 from eval.calls.journal import read_journal
 from eval.calls.plan import Request
 from eval.calls.start import reusable_calls
 from eval.calls.units import Reusable
 from eval.healthbench.protocol import GRADER_SHA256, own_prompts
+from eval.numbers.readers import read_run
 from tests.examples import make_criterion, make_example, make_ideal
 from tests.gradings import decisions_of, example_mirror, grading_plan
 from tests.llm_server import LlmServer
@@ -139,3 +141,47 @@ def test_a_case_line_without_its_tags_is_refused(tmp_path: Path) -> None:
         (tmp_path / "y.jsonl").write_text("\n".join([first, json.dumps(broken), *rest]) + "\n")
         with pytest.raises(BadInput, match=r"y\.jsonl:2: .*tags"):
             read_journal(tmp_path / "y.jsonl")
+
+
+def test_damaged_lines_of_a_case_are_refused(tmp_path: Path) -> None:
+    """An item that stands twice would count twice, and points that are null belong to meta examples alone."""
+    mirror = example_mirror(tmp_path, [make_example(0)])
+    run(grading_plan(mirror), tmp_path / "x.jsonl")
+    first, case, *rest = (tmp_path / "x.jsonl").read_text().splitlines()
+    line = json.loads(case)
+    (item_id, _, tags), *others = line["items"]
+    for items in ([*line["items"], line["items"][0]], [[item_id, None, tags], *others], [[item_id, 5], *others]):
+        (tmp_path / "y.jsonl").write_text("\n".join([first, json.dumps({**line, "items": items}), *rest]) + "\n")
+        with pytest.raises(BadInput, match=r"y\.jsonl:2: "):
+            read_journal(tmp_path / "y.jsonl")
+
+
+def test_calls_whose_case_line_is_gone_are_not_left_out(tmp_path: Path) -> None:
+    """A run must not shrink by a lost line: the score is refused, and the run's own command puts the line back."""
+    plan = grading_plan(example_mirror(tmp_path, map(make_example, range(2))))
+    run(plan, tmp_path / "x.jsonl")
+    first, _, *rest = (tmp_path / "x.jsonl").read_text().splitlines()
+    (tmp_path / "x.jsonl").write_text("\n".join([first, *rest]) + "\n")
+
+    with pytest.raises(BadInput, match="found none for case"):
+        decisions_of(tmp_path / "x.jsonl")
+    run(plan, tmp_path / "x.jsonl")
+    assert 2 == len(decisions_of(tmp_path / "x.jsonl"))
+
+
+def test_whatever_a_server_was_sent_as_temperature_ends_in_no_traceback(tmp_path: Path) -> None:
+    """A damaged `sent` is no number, so the temperature is unknown: null."""
+    run(grading_plan(example_mirror(tmp_path, [make_example(0)])), tmp_path / "x.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text().splitlines()]
+    changed = [{**line, "sent": {"temperature": [1]}} if line["kind"] == "call" else line for line in lines]
+    (tmp_path / "x.jsonl").write_text("".join(json.dumps(line) + "\n" for line in changed))
+
+    assert read_run(tmp_path / "x.jsonl").judge_temperature is None
+
+
+def test_answers_for_no_case_are_named(tmp_path: Path) -> None:
+    """A mistyped id shows as a missing answer only, so the ids that fit no case are given back."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps({"case_id": name, "answer": "a"}) + "\n" for name in (CASE.case_id, "typo")))
+
+    assert ["typo"] == read_answers(path).unknown([CASE])

@@ -71,6 +71,7 @@ def check_loaded(found: dict[str, Any], source: Path) -> None:
     assert found["loaded"]["all"] == found["unnamed"]
 
 
+@pytest.mark.slow
 def test_the_source_loads_as_it_is(carded: Path, tmp_path: Path) -> None:
     """load_dataset(folder, panel) and `all` give the very objects of the case files, `split` among them."""
     check_loaded(load_folder(carded, tmp_path / "home"), carded)

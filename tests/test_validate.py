@@ -225,6 +225,7 @@ def test_selected_panels_need_no_others(tmp_path: Path) -> None:
     assert sum(p.rule == "missing-panel" for p in check_tree(open_source(root)).problems) == 9
 
 
+@pytest.mark.slow
 def test_a_prompt_of_ten_megabytes_is_checked(tmp_path: Path) -> None:
     """A huge prompt is valid and takes seconds at most."""
     root = write_tree(tmp_path, panels=PANELS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 from builder.healthbench.lines import Line, literal_numbers
 from builder.healthbench.member_rules import check_object, check_tags, count_tags
@@ -16,6 +16,9 @@ from builder.healthbench.objects import LARGEST, printed_points
 from builder.healthbench.tally import Spot
 from builder.rules.item_rules import check_text
 from builder.rules.problems import Problem, shown
+
+SMALLEST: Final = 1e-6
+"""The least points but 0: a score is a ratio of points, and those of 1e-300 would make it overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,9 @@ def _points(spot: Spot, place: str, value: object, *, kind: str) -> Iterator[Pro
         yield spot.at.error("points-type", place, shown(value), "a number", hint)
     elif abs(value) > LARGEST:
         expected = "a number of at most 2^53 in size: a mirror gives no larger one back"
+        yield spot.at.error("points-range", place, shown(value), expected)
+    elif 0 < abs(value) < SMALLEST:
+        expected = f"a number of at least {SMALLEST:g} in size, or 0: scores are ratios of points, and would overflow"
         yield spot.at.error("points-range", place, shown(value), expected)
     elif value == 0:
         spot.count("points-zero", kind, shown(value), "points other than 0", "such an item never changes a score")

@@ -59,6 +59,11 @@ class GivenAnswers:
         """Return the most answers that one of these cases has, at least 1: one that is not there is missing."""
         return max((len(self.by_case.get(case.case_id, ())) for case in cases), default=1) or 1
 
+    def unknown(self, cases: Sequence[Case]) -> list[str]:
+        """Return the ids that answers are given for and that no case has: a mistyped id shows as missing only."""
+        known = {case.case_id for case in cases}
+        return [case_id for case_id in self.by_case if case_id not in known]
+
     def answer(self, case_id: str, repeat: int) -> GivenAnswer | None:
         """Return one answer to a case, None where there is none."""
         answers = self.by_case.get(case_id, ())
@@ -83,7 +88,9 @@ def completions(cases: Sequence[Case], kind: str) -> GivenAnswers:
     counts = sorted({len(texts) for texts in answers.values()})
     if len(counts) > 1:
         found = f"{counts[0]} to {counts[-1]}"
-        raise BadInput(f"--answers {kind}: expected as many in every case, found {found}; select some with --group")
+        raise BadInput(
+            f"--answers {kind}: expected as many in every case, found {found}: they cannot be nested"
+        )
     return GivenAnswers(answers, kind, None, kind)
 
 

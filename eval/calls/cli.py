@@ -15,6 +15,7 @@ import typer
 from builder.cli import known_panels, one_line_errors
 from builder.errors import BadInput
 from builder.hub.place import find_mirror, local_folder
+from builder.rules.problems import printable
 from eval.numbers.cli import STANDARD, check_choice, keep_own_summary, show_summary, software, summarise_file
 
 if TYPE_CHECKING:
@@ -218,6 +219,10 @@ def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> No
     from eval.calls.start import run_plan
     from eval.showing.progress import RunDisplay
 
+    if plan.given and (unknown := plan.given.unknown(plan.data.cases)):
+        shown = ", ".join(map(printable, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
+        print(f"note: {len(unknown)} answers of the file are for no case of these data: {shown}", file=sys.stderr)
+
     def started(judged: int, selected: int) -> None:
         again = f", {judged} judged already" if judged else ""
         print(f"{selected} cases: {plan.answer.name}, judged by {plan.judge.name}{again}", file=sys.stderr)
@@ -247,10 +252,10 @@ def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> No
     summary = summarise_file(output, mirror=None, settings=STANDARD)
     show_summary(summary, as_json=False)
     keep_own_summary(output, summary)
-    _say_how_it_ended(summary, output, outcome)
+    _say_how_it_ended(summary, output, outcome, given=plan.given is not None)
 
 
-def _say_how_it_ended(summary: Mapping[str, Any], output: Path, outcome: Outcome) -> None:
+def _say_how_it_ended(summary: Mapping[str, Any], output: Path, outcome: Outcome, *, given: bool) -> None:
     """Say what failed and why; exit 1 unless every selected case is graded."""
     if outcome.stopped:
         print(f"error: the run stopped: {outcome.stopped}", file=sys.stderr)
@@ -261,17 +266,23 @@ def _say_how_it_ended(summary: Mapping[str, Any], output: Path, outcome: Outcome
         print(f"ungraded: and {more} more", file=sys.stderr)
     if left := summary["n_expected"] - summary["n_graded"]:
         unscorable = sum(failed["role"] == "score" for failed in summary["failed_cases"])
+        missing = sum(failed["state"] in ("missing", "empty") for failed in summary["failed_cases"] if given)
         print(
             f"error: {left} of {summary['n_expected']} cases are ungraded (failed_cases in the summary names them); "
-            f"{_what_to_do(left, unscorable, output)}",
+            f"{_what_to_do(left, unscorable, missing, output)}",
             file=sys.stderr,
         )
         raise typer.Exit(1)
 
 
-def _what_to_do(left: int, unscorable: int, output: Path) -> str:
-    again = f"repeat the command to ask for them again: {output} keeps what is finished"
-    if not unscorable:
-        return again
-    never = f"{unscorable} of them can have no score, whatever is answered: bedside-bench check names them"
-    return never if unscorable == left else f"{never}; for the others {again}"
+def _what_to_do(left: int, unscorable: int, missing: int, output: Path) -> str:
+    """Say what helps: asking again, where a call failed; nothing, where no answer was given or none can be scored."""
+    said = []
+    if unscorable:
+        said.append(f"{unscorable} of them can have no score, whatever is answered: bedside-bench check names them")
+    if missing:
+        said.append(f"to {missing} of them no answer was given: give a fuller file, and another --output")
+    if left > unscorable + missing:
+        others = "for the others " if said else ""
+        said.append(f"{others}repeat the command to ask for them again: {output} keeps what is finished")
+    return "; ".join(said)

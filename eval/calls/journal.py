@@ -238,6 +238,8 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
 
 def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData, *, n_judges: int) -> None:
     kind = line.get("kind")
+    if line.get("v", VERSION) != VERSION:
+        raise ValueError(f"version {line['v']!r}, not {VERSION}")
     if kind == "call":
         call = Call(*call_values(line))
         _check_call(call, n_judges=n_judges)

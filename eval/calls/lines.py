@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Any, Final, TypeAlias
 
+from builder.healthbench.names import META
 from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.calls.call import Call
 from eval.judging.suites import GROUPINGS, suite_of
@@ -21,7 +22,6 @@ _TEXT_OR_NULL: Final[Types] = (str, NoneType)
 _COUNT: Final[Types] = (int,)
 _COUNT_OR_NULL: Final[Types] = (int, NoneType)
 _NUMBER: Final[Types] = (int, float)
-_NUMBER_OR_NULL: Final[Types] = (int, float, NoneType)
 _OBJECT: Final[Types] = (dict,)
 _OBJECT_OR_NULL: Final[Types] = (dict, NoneType)
 
@@ -139,8 +139,10 @@ def check_case(line: dict[str, Any]) -> None:
     if tagged != ("tags" in line):
         raise ValueError("no tags" if tagged else f"tags {_shown(line['tags'])}")
     for item in line["items"]:
-        if not (isinstance(item, list) and len(item) == 2 + tagged and _is_item(item)):
+        if not (isinstance(item, list) and len(item) == 2 + tagged and _is_item(item, meta=line["benchmark"] == META)):
             raise ValueError(f"item {_shown(item)}")
+    if len({item[0] for item in line["items"]}) < len(line["items"]):
+        raise ValueError(f"case {line['case_id']} with one item twice")
     if not _are_texts(line.get("tags", [])):
         raise ValueError(f"tags {_shown(line['tags'])}")
     for label in line.get("labels", []):
@@ -148,8 +150,9 @@ def check_case(line: dict[str, Any]) -> None:
             raise ValueError(f"label {_shown(label)}")
 
 
-def _is_item(item: list[object]) -> bool:
-    types = _NUMBER if len(item) == 2 else _NUMBER_OR_NULL
+def _is_item(item: list[object], *, meta: bool) -> bool:
+    """Whether an item is [item_id, points] or with tags a third; only a meta example's criterion has no points."""
+    types = (NoneType,) if meta else _NUMBER
     return type(item[0]) is str and type(item[1]) in types and all(map(_are_texts, item[2:]))
 
 

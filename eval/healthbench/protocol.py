@@ -47,6 +47,8 @@ def read_template(path: Path) -> Prompts:
         template = path.read_bytes().decode()
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: expected a UTF-8 text file for --grader-template, found: {error}") from None
+    if template.startswith("\ufeff"):
+        raise BadInput(f"{path}: expected plain UTF-8, found a byte order mark, which would go into every prompt")
     missing = [place for place in PLACES if place not in template]
     if missing:
         raise BadInput(f"{path}: expected the places {' and '.join(PLACES)} in it, found no {' and no '.join(missing)}")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
+from builder.errors import BadInput
 from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead, ExampleFacts
 from eval.calls.journal import JournalData
 from eval.judging.graded import GradedCase, RunData
@@ -134,6 +135,17 @@ def answer_repeats(identity: Mapping[str, Any]) -> int:
     return int(identity.get("answer_repeats", 1))
 
 
+def _check_cases(data: JournalData) -> None:
+    """Stop at calls on a case whose line is gone: it would be left out of every count."""
+    known = {head.case_id for head in data.cases}
+    lost = next((call.case_id for call in data.calls if call.case_id not in known), None)
+    if lost is not None:
+        raise BadInput(
+            f"journal: expected a case line for every call, found none for case {lost}; "
+            "repeat the run's command, which mends it, or restore the line"
+        )
+
+
 def grade_cases(
     heads: Iterable[CaseHead], replies: Mapping[str, Replies], identity: Mapping[str, Any]
 ) -> tuple[GradedCase, ...]:
@@ -145,6 +157,7 @@ def grade_cases(
 def grade_journal(data: JournalData) -> RunData:
     """Return a journal's run with every selected case graded, failed or pending."""
     identity, header = data.identity, data.header
+    _check_cases(data)
     replies = case_replies(data)
     cases = grade_cases(data.cases, replies, identity)
     times = [call.at for call in data.calls if call.at]
@@ -250,9 +263,9 @@ def _file_order(data: JournalData, cases: Sequence[GradedCase]) -> tuple[int, ..
 
 def _sent_temperature(data: JournalData, role: str) -> float | None:
     """Return the temperature that was really sent on every finished call of a role, or None where it was not."""
-    sent = {(call.sent or {}).get("temperature") for call in data.calls if call.role == role and call.done}
-    value = sent.pop() if len(sent) == 1 else None
-    return value if isinstance(value, int | float) else None
+    sent = [(call.sent or {}).get("temperature") for call in data.calls if call.role == role and call.done]
+    value = sent[0] if sent and all(one == sent[0] for one in sent) else None
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def reply_states(replies: Iterable[Replies]) -> dict[str, dict[str, int]]:

@@ -27,6 +27,7 @@ class Settings(NamedTuple):
 
 
 STANDARD = Settings()
+MOST_LENGTH = 1e9  # beyond any answer's length, and far from numbers whose sums overflow
 
 SamplesOption = Annotated[
     int | None,
@@ -56,6 +57,9 @@ def score(
 ) -> None:
     """Score the decisions of a result file: no network, nothing asked again."""
     check_choice("--dialect", dialect, DIALECTS)
+    for option, value in (("--length-center", length_center), ("--length-penalty", length_penalty)):
+        if value is not None and not value < MOST_LENGTH:
+            raise typer.BadParameter(f"{option} {value:g}: expected a number below {MOST_LENGTH:g}")
     if (length_center is None) != (length_penalty is None):
         raise typer.BadParameter("--length-center and --length-penalty: give both or neither")
     with one_line_errors():

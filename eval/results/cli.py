@@ -43,7 +43,7 @@ def results(
     print(f"{done}: {written.path}")
     print(f"cases          {written.n_graded} graded of {written.n_expected}")
     if written.n_graded < written.n_expected:
-        print("warning: an incomplete run: repeat `run` to finish it, and publish that", file=sys.stderr)
+        print("warning: an incomplete run: repeat `run`, which says what can be finished", file=sys.stderr)
     print(f"texts          {'answers kept' if written.with_texts else 'none'}")
     print(f"run_sha256     {written.run_sha256}")
     print(f"folder digest  {written.folder_digest}")
