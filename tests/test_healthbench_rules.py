@@ -289,3 +289,11 @@ def test_a_physician_twice_and_a_record_twice_are_warnings(tmp_path: Path) -> No
             "(line 3); it is kept, with an id that ends with its number"
         ),
     ] == messages(tmp_path, *lines, name="x.jsonl")
+
+
+def test_points_too_small_to_divide_by_are_refused(tmp_path: Path) -> None:
+    """5,000 points lost over 1e-305 to earn is a number that no score can be."""
+    line = make_example(0, rubrics=[make_criterion(0, 0, points=1e-305), make_criterion(0, 1, points=-5000)])
+    report = check_examples(open_examples(write_jsonl(tmp_path / "oss_eval.jsonl", [line])))
+
+    assert ["points-range"] == [problem.rule for problem in report.problems if problem.severity == "error"]

@@ -88,9 +88,7 @@ def completions(cases: Sequence[Case], kind: str) -> GivenAnswers:
     counts = sorted({len(texts) for texts in answers.values()})
     if len(counts) > 1:
         found = f"{counts[0]} to {counts[-1]}"
-        raise BadInput(
-            f"--answers {kind}: expected as many in every case, found {found}: they cannot be nested"
-        )
+        raise BadInput(f"--answers {kind}: expected as many in every case, found {found}: they cannot be nested")
     return GivenAnswers(answers, kind, None, kind)
 
 
