@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from builder.errors import BadInput
@@ -445,7 +448,7 @@ def test_samples_in_chunks_are_refused_with_the_way_out(tmp_path: Path) -> None:
 
 
 def test_a_packing_that_python_cannot_unpack_is_refused_with_the_way_out(tmp_path: Path) -> None:
-    """Method 99 stands in for zstd, which zipfile unpacks from Python 3.14 on."""
+    """Method 99 is nobody's."""
     file = archive(tmp_path, whole(), zipfile.ZIP_STORED)
     raw = bytearray(file.read_bytes())
     for sign, offset in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
@@ -455,5 +458,43 @@ def test_a_packing_that_python_cannot_unpack_is_refused_with_the_way_out(tmp_pat
             place = raw.find(sign, place + 1)
     file.write_bytes(raw)
 
-    with pytest.raises(BadInput, match="expected members that this Python can unpack, found zstd; convert"):
+    with pytest.raises(BadInput, match="expected members packed by deflate or zstd, found another; convert"):
+        read_inspect_log(file)
+
+
+def _packed_with_zstd(file: Path) -> Path:
+    """Write an archive anew with every member packed by zstd, as Inspect does now."""
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, pa.compress(content, codec="zstd", asbytes=True))
+    raw = bytearray(file.read_bytes())
+    for sign, method, crc, size in ((b"PK\x03\x04", 8, 14, 22), (b"PK\x01\x02", 10, 16, 24)):
+        place = -1
+        for content in members.values():
+            place = raw.find(sign, place + 1)
+            struct.pack_into("<H", raw, place + method, 93)
+            struct.pack_into("<I", raw, place + crc, zlib.crc32(content))
+            struct.pack_into("<I", raw, place + size, len(content))
+    file.write_bytes(raw)
+    return file
+
+
+def test_an_archive_packed_with_zstd_is_read(tmp_path: Path) -> None:
+    """Python's own zipfile cannot unpack it before 3.14; the run is the same as from the other packing."""
+    plain = read_inspect_log(archive(tmp_path, whole(), zipfile.ZIP_DEFLATED))
+
+    assert plain == read_inspect_log(_packed_with_zstd(archive(tmp_path, whole(), zipfile.ZIP_STORED)))
+
+
+def test_a_damaged_zstd_member_is_refused(tmp_path: Path) -> None:
+    """One line says that the archive is broken, whatever the codec says."""
+    file = _packed_with_zstd(archive(tmp_path, whole(), zipfile.ZIP_STORED))
+    raw = bytearray(file.read_bytes())
+    at = raw.find(b"\x28\xb5\x2f\xfd") + 12
+    raw[at : at + 8] = b"\xff" * 8
+    file.write_bytes(raw)
+
+    with pytest.raises(BadInput, match="found a broken one"):
         read_inspect_log(file)

@@ -13,19 +13,22 @@ met, explanation, tags}], whose tags are the item's with some of the example's b
   the second also where a judge left its explanation out: the log does not tell the two apart. A reply without a verdict
   but with an explanation is stored like any "not met" and cannot be found; a notice says so.
 - the meta-evaluation task: its scores hold a grade and no reason, so a failed reply cannot be told from "not met".
-- archives whose members are packed with zstd, where this Python's zipfile cannot unpack it (before 3.14), and samples
-  stored in chunks: their layout is not documented. `inspect log convert --to json` writes both as JSON.
+- samples stored in chunks: their layout is not documented. `inspect log convert --to json` writes them as JSON.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
 
 from builder.errors import BadInput
 from builder.healthbench.names import CONSENSUS, CORE, HARD, SUITE
@@ -132,14 +135,34 @@ def _read_archive(path: Path) -> dict[str, Any]:
                 )
             if any(name.endswith("/sample.json") for name in names):
                 raise BadInput(f"{path}: expected whole samples, found samples in chunks; {_CONVERT}")
-            log = load(archive.read("header.json"), f"{path}: header.json")
+            log = load(_member(archive, "header.json", path), f"{path}: header.json")
             found = [name for name in dict.fromkeys(names) if _SAMPLE.fullmatch(name)]
-            samples = [load(archive.read(name), f"{path}: {name}") for name in found]
+            samples = [load(_member(archive, name, path), f"{path}: {name}") for name in found]
     except NotImplementedError:  # how zipfile says that it cannot unpack a member
-        raise BadInput(f"{path}: expected members that this Python can unpack, found zstd; {_CONVERT}") from None
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, OSError, EOFError) as error:
+        raise BadInput(f"{path}: expected members packed by deflate or zstd, found another; {_CONVERT}") from None
+    except (zipfile.BadZipFile, zlib.error, struct.error, pa.ArrowException, RuntimeError, OSError, EOFError) as error:
         raise BadInput(f"{path}: expected an archive that can be read, found a broken one: {error}") from None
     return log | {"samples": samples}
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
+    """Return a member's bytes, also where it is packed with zstd, which zipfile unpacks from Python 3.14 on only."""
+    info = archive.getinfo(name)
+    if info.compress_type != _ZSTD:
+        return archive.read(info)
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        name_length, extra_length = struct.unpack("<26xHH", file.read(30))
+        file.seek(name_length + extra_length, os.SEEK_CUR)
+        packed = file.read(info.compress_size)
+    unpacked: bytes = pa.decompress(packed, decompressed_size=info.file_size, codec="zstd", asbytes=True)
+    if len(unpacked) != info.file_size or zlib.crc32(unpacked) != info.CRC:
+        raise zipfile.BadZipFile(f"bad CRC-32 for file {name!r}")
+    return unpacked
+
+
+_ZSTD: Final = 93
+"""The number of zstd among the ways of packing in a ZIP archive (APPNOTE 4.4.5)."""
 
 
 def _config(path: Path, spec: Mapping[str, Any]) -> str:
