@@ -127,7 +127,9 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")
 VISIBLE = TEXT.filter(lambda text: bool(text.strip()))
 ID = st.text("ab0-_é中", min_size=1, max_size=8)
 POINTS = st.one_of(
-    st.integers(-(2**53), 2**53), st.floats(-1e6, 1e6, allow_nan=False), st.sampled_from([5.0, -0.0, 0.1, 1e-300])
+    st.integers(-(2**53), 2**53),
+    st.floats(-1e6, 1e6, allow_nan=False).filter(lambda points: points == 0 or abs(points) >= 1e-6),
+    st.sampled_from([5.0, -0.0, 0.1, 1e-6]),
 )
 TAGS = st.lists(VISIBLE, unique=True, max_size=3)
 CRITERIA = st.lists(
