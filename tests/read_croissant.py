@@ -6,6 +6,7 @@ Writes one JSON object: errors, warnings, and the rows of each record set asked 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,3 +38,4 @@ def main(file: str, *record_sets: str) -> dict[str, Any]:
 
 if __name__ == "__main__":
     Path(sys.argv[2]).write_text(json.dumps(main(sys.argv[1], *sys.argv[3:])), encoding="utf-8")
+    os._exit(0)  # all is written; the libraries' threads may abort a process that ends while they still start
