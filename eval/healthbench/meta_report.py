@@ -39,14 +39,16 @@ def meta_examples(run: RunData) -> list[MetaExample]:
     """Return the records of a run on meta examples; a record that the grader did not decide keeps None.
 
     Raises:
-        BadInput: the run is none on such data.
+        BadInput: the run is none on such data, or a record has lost its category.
     """
     if run.config != META:
         raise BadInput(f"meta: expected a run on {META} data, found one on {run.suite} ({run.config})")
+    if lost := next((case.case_id for case in run.cases if not case.tags), None):
+        raise BadInput(f"meta: expected a category as the tag of every record, found none for {lost}; restore its line")
     return [
         MetaExample(
             case_id=case.case_id,
-            category=case.tags[0] if case.tags else "",
+            category=case.tags[0],
             grader=case.matched[0] if case.matched else None,
             labels=case.labels,
         )

@@ -130,11 +130,14 @@ def _read_upstream_with(path: Path, mirror: Path) -> RunData:
 
 
 def _known_case(case: Case) -> KnownCase:
+    points = tuple(item.points for item in case.items if item.points is not None)
+    if len(points) != len(case.items):
+        raise BadInput(f"case {case.case_id}: expected points of every item, found null; build the mirror again")
     return KnownCase(
         benchmark=case.benchmark,
         grading_method=case.grading_method,
         item_ids=tuple(item.item_id for item in case.items),
-        points=tuple(item.points or 0 for item in case.items),
+        points=points,
     )
 
 
