@@ -17,13 +17,16 @@ import typer
 from bedside_bench import __version__
 from builder import cli as builder_commands
 from builder.cli import one_line_errors
-from eval.calls.cli import now, run
+from eval.audits.cli import audit, variance
+from eval.calls.cli import run
 from eval.conformance.cli import conformance
 from eval.exports.cli import eval_results, export
 from eval.healthbench.cli import meta, winrate
 from eval.hub.cli import fetch, publish, runs
+from eval.judging.cli import now
 from eval.numbers.cli import score, software
 from eval.results.cli import results, verify
+from eval.statements.cli import statements
 
 app = typer.Typer(
     name="bedside-bench",
@@ -69,6 +72,9 @@ app.command("run")(run)
 app.command("score")(score)
 app.command("meta")(meta)
 app.command("winrate")(winrate)
+app.command("audit")(audit)
+app.command("variance")(variance)
+app.command("statements")(statements)
 app.command("results")(results)
 app.command("verify")(verify)
 app.command("publish")(publish)

@@ -20,7 +20,7 @@ from builder.rules.validate import check_tree
 from builder.tree.sources import installed_data, open_source
 from eval.calls.builtin import POLICIES, PREFIX, VERBATIM_JUDGE
 from eval.calls.choices import Choices, make_plan
-from eval.calls.plan import Model, Plan
+from eval.calls.plan import Judge, Model, Plan
 from eval.calls.start import run_plan
 from eval.healthbench.meta_report import meta_headline, meta_report
 from eval.numbers.defaults import HEALTHBENCH_SAMPLES, SEED
@@ -97,7 +97,7 @@ _READING: Final = (
 def _run(
     policy: str, mirror: Path, output: Path, *, now: Callable[[], str], software: Mapping[str, str]
 ) -> dict[str, object]:
-    plan = make_plan(Choices(mirror=mirror, answer=Model(policy), judge=Model(VERBATIM_JUDGE)))
+    plan = make_plan(Choices(mirror=mirror, answer=Model(policy), judges=(Judge(Model(VERBATIM_JUDGE)),)))
     return _summary(plan, output, now=now, software=software)
 
 
@@ -109,7 +109,7 @@ def _healthbench(out: Path, *, now: Callable[[], str], software: Mapping[str, st
             raise BadInput(f"{config}.jsonl: the shipped examples do not pass their own check; reinstall the package")
         yield Step("build", f"{built.n_cases} examples in HealthBench's shape", out / config)
     for name, (config, kind) in _COMPLETIONS.items():
-        choices = Choices(mirror=out / config, answer=None, judge=Model(VERBATIM_JUDGE), answers=kind)
+        choices = Choices(mirror=out / config, answer=None, judges=(Judge(Model(VERBATIM_JUDGE)),), answers=kind)
         summary = _summary(make_plan(choices), out / f"{name}.jsonl", now=now, software=software)
         yield Step("run", f"the data's own completions ({kind}), judged by {VERBATIM_JUDGE}", out / f"{name}.jsonl")
         if config == META:

@@ -14,13 +14,13 @@ from typing import Any
 from builder.healthbench.mirror import build_healthbench
 from eval.calls.choices import Choices, make_plan
 from eval.calls.endpoint import Endpoint
-from eval.calls.plan import Limits, Model, Plan
+from eval.calls.plan import Judge, Limits, Model, Plan
 from eval.healthbench.protocol import GRADER
 from eval.judging.graded import GradedCase, RunData
 from eval.numbers.readers import read_run
 from eval.results.folder import current_summary, write_results
 from tests.examples import write_jsonl
-from tests.plans import VERBATIM
+from tests.plans import OF_THE_JUDGE, VERBATIM
 from tests.runs import run_of
 from tests.tampering import HERE
 
@@ -40,9 +40,10 @@ def example_mirror(folder: Path, lines: Iterable[object], *, config: str = "heal
 def grading_plan(mirror: Path, url: str | None = None, **choices: Any) -> Plan:
     """Return the plan of a run on a mirror: both models at `url`, else the builtin ones."""
     at = {role: Model(f"{role}-model", Endpoint(url, "sk-dummy-key")) for role in ("answer", "judge")} if url else {}
+    of_judge = {new: choices.pop(old) for old, new in OF_THE_JUDGE.items() if old in choices}
     defaults = {
         "answer": None if "answers" in choices else at.get("answer", POSITIVE),
-        "judge": at.get("judge", VERBATIM),
+        "judges": (Judge(choices.pop("judge", at.get("judge", VERBATIM)), **of_judge),),
         "limits": Limits(max_attempts=2, timeout_s=5, deadline_s=10),
     }
     return make_plan(Choices(mirror, **{**defaults, **choices}))
@@ -63,7 +64,7 @@ def results_of(journal: Path, out: Path, *, with_texts: bool = False) -> Path:
     return write_results(journal, out, summary_bytes=summary, with_texts=with_texts).path
 
 
-def decisions_of(journal: Path) -> list[tuple[bool, ...] | None]:
+def decisions_of(journal: Path) -> list[tuple[bool | None, ...] | None]:
     """Return the decisions on each answer, in dataset order; None of an ungraded one."""
     return [case.matched for case in read_run(journal).cases]
 

@@ -34,7 +34,7 @@ class Settings:
     """How the server answers where no rule says otherwise."""
 
     latency_ms: float = 0.0
-    judge: str = "hash"  # or verbatim
+    judge: str = "hash"  # or verbatim, strict, lenient, moody
     words: int = 20  # of a plain answer
     record: bool = True
 

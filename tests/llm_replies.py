@@ -2,7 +2,9 @@
 
 Everything is decided by the request alone, so two runs that ask the same hear the same. A judge request gets one
 decision for every item it lists: `verbatim` (true iff the item's text is a whole line of the answer) or `hash` (of the
-item's text, about 60 % true). A HealthBench grader request gets its one verdict, anything else a plain text.
+item's text, about 60 % true), or a personality (`_as`). A HealthBench grader request gets its one verdict, a request to
+list what a source does not support the document's lines that are no lines of the source (`strict`: all of them,
+`lenient`: none), anything else a plain text.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
@@ -18,6 +20,10 @@ import orjson
 _ITEM: Final = re.compile(r"^\[([^\]]+)\] points=\S+ :: (.*)$", re.MULTILINE)
 _CRITERION: Final = re.compile(r"# Rubric item\s*\n(.*?)(?=\n\n#|\Z)", re.DOTALL)
 _POINTS: Final = re.compile(r"^\s*\[[-+0-9.]+\]\s*")
+_LISTING: Final = "# Statements that the source does not support\n"
+_FENCED: Final = re.compile(
+    r"^-----BEGIN (SOURCE|DOCUMENT) (\w+)-----\n(.*?)\n-----END \1 \2-----$", re.DOTALL | re.MULTILINE
+)
 _SHARE_TRUE: Final = 0.6
 _WORDS: Final = ("assess", "confirm", "dose", "renal", "follow", "refer", "explain", "review", "monitor", "educate")
 
@@ -46,6 +52,7 @@ class Asked:
     text: str  # all messages
     user: str  # the last user message
     items: dict[str, str]
+    fenced: dict[str, str] = field(default_factory=dict)  # SOURCE and DOCUMENT where statements are to be listed
 
     @property
     def digest(self) -> bytes:
@@ -60,7 +67,9 @@ def read_asked(number: int, body: dict[str, Any]) -> Asked:
     _, found, rubric = user.rpartition("\n\nRUBRIC ITEMS:\n")
     items = {match[1]: match[2] for match in _ITEM.finditer(rubric)} if found else {}
     grader = "criteria_met" in user and "# Rubric item" in user
-    return Asked(number, body, "judge" if items else "grader" if grader else "answer", "\n".join(texts), user, items)
+    fenced = {match[1]: match[3] for match in _FENCED.finditer(user)} if user.startswith(_LISTING) else {}
+    role = "judge" if items or fenced else "grader" if grader else "answer"
+    return Asked(number, body, role, "\n".join(texts), user, items, fenced)
 
 
 def _plain(content: object) -> str:
@@ -81,7 +90,9 @@ def reply_text(asked: Asked, *, judge: str, words: int, spoil: str = "") -> str:
     """Return the text of the reply, spoiled in one of the ways of `SPOILED` where asked for."""
     if spoil == "malformed":
         return "As a careful grader I would say that the answer is mostly fine."
-    if asked.role == "judge":
+    if asked.fenced:
+        text = dump(_statements(asked, judge, spoil)).decode()
+    elif asked.role == "judge":
         text = dump({"decisions": _spoiled(_decisions(asked, judge), spoil)}).decode()
     elif asked.role == "grader":
         text = _grade(asked, spoil)
@@ -95,7 +106,22 @@ def _decisions(asked: Asked, judge: str) -> list[dict[str, Any]]:
         return [{"item_id": item_id, "matched": _chance(text)} for item_id, text in asked.items.items()]
     answer = asked.user.partition("\n\nANSWER:\n")[2].rpartition("\n\nRUBRIC ITEMS:\n")[0]
     lines = set(answer.split("\n"))
-    return [{"item_id": item_id, "matched": text in lines} for item_id, text in asked.items.items()]
+    return [
+        {"item_id": item_id, "matched": _as(judge, text, stands=text in lines, number=asked.number)}
+        for item_id, text in asked.items.items()
+    ]
+
+
+def _as(judge: str, text: str, *, stands: bool, number: int) -> bool:
+    """Return what a judge of a kind says of an item that stands in the answer or does not.
+
+    `strict` misses one in five that stand, `lenient` sees one in five that do not, `moody` says the contrary in one of
+    five calls, as it is asked again. All others read word for word.
+    """
+    fifth = int.from_bytes(_hash(f"{number} {text}" if judge == "moody" else text), "big") % 5 == 0
+    if judge == "moody":
+        return stands != fifth
+    return {"strict": stands and not fifth, "lenient": stands or fifth}.get(judge, stands)
 
 
 def _spoiled(decisions: list[dict[str, Any]], spoil: str) -> list[dict[str, Any]]:
@@ -107,6 +133,16 @@ def _spoiled(decisions: list[dict[str, Any]], spoil: str) -> list[dict[str, Any]
         "strbool": [{**first, "matched": "false"}, *decisions[1:]],
         "nullbool": [{**first, "matched": None}, *decisions[1:]],
     }.get(spoil, decisions)
+
+
+def _statements(asked: Asked, judge: str, spoil: str) -> dict[str, Any]:
+    source = set(asked.fenced["SOURCE"].split("\n"))
+    listed: list[Any] = [
+        line for line in asked.fenced["DOCUMENT"].split("\n") if judge == "strict" or line not in source
+    ]
+    if spoil == "missing":
+        return {}
+    return {"statements": {"strbool": "none", "nullbool": [None]}.get(spoil, [] if judge == "lenient" else listed)}
 
 
 def _grade(asked: Asked, spoil: str) -> str:

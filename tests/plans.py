@@ -11,13 +11,14 @@ from typing import Any
 
 from bedside_bench import PANEL_IDS, case_content_sha256, content_sha256, dataset_sha256
 from eval.calls.endpoint import Endpoint
-from eval.calls.plan import Limits, Model, Plan, Reading
+from eval.calls.plan import Judge, Limits, Model, Plan, Reading
 from eval.calls.run import Outcome, Progress
 from eval.calls.start import run_plan
 from eval.cases import Case, CaseSet, Item
 from eval.judging.protocol import protocol_prompts
 from tests.trees import make_case
 
+OF_THE_JUDGE = {"judge_format": "reply_format", "id_style": "id_style", "judge_temperature": "temperature"}
 POLICY = Model("builtin:all-items")
 VERBATIM = Model("builtin:verbatim")
 
@@ -45,19 +46,28 @@ def make_plan(
     url: str | None = None,
     answer: Model | None = None,
     judge: Model | None = None,
+    judges: Sequence[Judge] = (),
     **more: Any,
 ) -> Plan:
-    """Return a plan over all cases; models are asked at `url` where none is given."""
+    """Return a plan over all cases; models are asked at `url` where none is given.
+
+    Args:
+        judge: the only judge's model; `judges` is the whole jury.
+        more: of the plan; in `reading` also what the only judge has (`judge_format`, `id_style`, `judge_temperature`).
+    """
     data = data or case_set()
     asked = answer or Model("answer-model", Endpoint(url, "sk-dummy-key")) if url else answer or POLICY
     temperature = None if asked.builtin else 1
+    reading = dict(more.pop("reading", {}))
+    of_judge = {name: reading.pop(old) for old, name in OF_THE_JUDGE.items() if old in reading}
+    one = judge or (Model("judge-model", Endpoint(url, "sk-dummy-key")) if url else VERBATIM)
     return Plan(
         data=data,
         cases=data.cases,
         selection={"panels": None, "smoke": False, "limit": None},
         answer=asked,
-        judge=judge or (Model("judge-model", Endpoint(url, "sk-dummy-key")) if url else VERBATIM),
-        reading=replace(Reading(prompts=protocol_prompts(), answer_temperature=temperature), **more.pop("reading", {})),
+        judges=tuple(judges) or (replace(Judge(one), **of_judge),),
+        reading=replace(Reading(prompts=protocol_prompts(), answer_temperature=temperature), **reading),
         limits=replace(Limits(max_attempts=2, timeout_s=5, deadline_s=10), **more.pop("limits", {})),
         **more,
     )

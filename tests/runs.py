@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from bedside_bench import F1_WEIGHTED_RUBRIC, PANEL_IDS, PANELS_BY_ID, POINTS_RUBRIC
-from eval.judging.graded import GradedCase, RunData
+from eval.judging.graded import Ballots, GradedCase, RunData
+from eval.judging.jury import judged_by
 from eval.judging.protocol import PROTOCOL
 
 
@@ -43,6 +44,27 @@ def run_of(*cases: GradedCase, **changes: Any) -> RunData:
         "judge_model": "judge-model",
     }
     return RunData(**(values | changes))
+
+
+def jury_case(case_id: str, panel: str, points: Sequence[int | float], ballots: Ballots, **changes: Any) -> GradedCase:
+    """Return a case as a jury with these ballots (by judge, repeat, item) grades it."""
+    case = graded_case(case_id, panel, points, [1] * len(points), ballots=ballots, **changes)
+    return judged_by(case, range(len(ballots)))
+
+
+def jury_identity(n_judges: int, repeats: int = 1, *, vendors: Sequence[str | None] = ()) -> dict[str, Any]:
+    """Return as much of an identity as says who judged: judges `judge-0` ... and how often each was called."""
+    named = [*vendors, *[None] * n_judges][:n_judges]
+    judges = [
+        {"model": f"judge-{n}", "endpoint": "http://127.0.0.1/v1", "vendor": vendor} for n, vendor in enumerate(named)
+    ]
+    return {"judges": judges, "repeats": repeats, "answer": {"source": "model", "model": "answer-model"}}
+
+
+def jury_run(*cases: GradedCase, repeats: int = 1, vendors: Sequence[str | None] = (), **changes: Any) -> RunData:
+    """Return a run of cases that `jury_case` made, all with the same number of judges."""
+    (n_judges,) = {len(case.ballots) for case in cases}
+    return run_of(*cases, identity=jury_identity(n_judges, repeats, vendors=vendors), **changes)
 
 
 def full_run(n: int) -> RunData:

@@ -16,7 +16,7 @@ from builder.mirror import build_mirror
 from builder.tree.sources import open_source
 from eval.calls.choices import Choices, make_plan
 from eval.calls.endpoint import Endpoint
-from eval.calls.plan import Limits, Model, Plan
+from eval.calls.plan import Judge, Limits, Model, Plan
 from tests.plans import POLICY, VERBATIM
 from tests.trees import case_id_of, write_tree
 
@@ -30,7 +30,7 @@ def choose(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Plan]:
     build_mirror(open_source(write_tree(root / "tree", 2)), root / "mirror")
 
     def plan(**options: Any) -> Plan:
-        return make_plan(Choices(root / "mirror", **{"answer": MODEL, "judge": VERBATIM, **options}))
+        return make_plan(Choices(root / "mirror", **{"answer": MODEL, "judges": (Judge(VERBATIM),), **options}))
 
     return plan
 
@@ -94,8 +94,8 @@ def test_a_policy_has_no_temperature(choose: Callable[..., Plan]) -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown policy": ({"answer": Model("builtin:guess")}, "--answer-model builtin:guess: expected one of builtin:ref"),
-    "policy as judge": ({"judge": Model("builtin:refuse")}, "--judge-model builtin:refuse: expected builtin:verbatim"),
-    "no judge": ({"judge": None}, "expected a judge model, found none"),
+    "policy as judge": ({"judges": (Judge(Model("builtin:refuse")),)}, "--judge-model builtin:refuse: expected builtin:verbatim"),
+    "no judge": ({"judges": ()}, "expected a judge model, found none"),
     "nobody answers": ({"answer": None}, "expected an answer model or a file of answers, found neither"),
     "panel not there": ({"panels": ("mine",)}, "--panel mine: expected one of"),
     "not a number": ({"temperature": math.nan}, "--temperature: expected a number from 0 up, found nan"),

@@ -78,9 +78,10 @@ JURIES: dict[str, tuple[Sequence[Sequence[bool | None]], bool | None, str | None
     "majorities agree": (((T, T, F), (F, T, T)), T, None),
     "majorities of no": (((F, F, T), (F, F, F)), F, None),
     "two of three suffice": (((T, T, N), (T, T, T)), T, None),
-    "judges disagree": (((T, T, T), (F, F, F)), None, "unresolved"),
-    "one of three is no vote": (((T, N, N), (T, T, T)), None, "timeout"),
-    "a tie among the called": (((T, F, N), (T, T, T)), None, "timeout"),
+    "judges disagree": (((T, T, T), (F, F, F)), None, None),
+    "one of three is no vote": (((T, N, N), (T, T, T)), None, None),
+    "a tie among the called": (((T, F, N), (T, T, T)), None, None),
+    "no vote at all": (((T, N, N), (T, F, N)), None, "timeout"),
 }
 
 
@@ -88,10 +89,13 @@ JURIES: dict[str, tuple[Sequence[Sequence[bool | None]], bool | None, str | None
 def test_repeats_fold_into_votes_and_votes_into_a_verdict(
     tmp_path: Path, votes: Sequence[Sequence[bool | None]], verdict: bool | None, state: str | None
 ) -> None:
-    """Two judges, three repeats each: more than half of the called make a vote, two equal votes a verdict."""
+    """Two judges, three repeats each: more than half of the called make a vote, two equal votes a verdict.
+
+    A judge's vote without another's leaves an item unresolved; an item without any vote is missing, its case ungraded.
+    """
     case = _graded(tmp_path, _answer(), *_jury(votes), judges=2, repeats=3)
 
-    assert (None if verdict is None else (verdict, verdict)) == case.matched
+    assert (None if state else (verdict, verdict)) == case.matched
     assert ("failed" if state else "graded", state) == (case.state, case.failed_state)
 
 
@@ -103,12 +107,13 @@ def test_a_jury_that_was_not_called_in_full_is_pending(tmp_path: Path) -> None:
 
 
 def test_items_are_decided_one_by_one(tmp_path: Path) -> None:
-    """A jury at odds over one item leaves the whole case without a score: no item is guessed."""
+    """A jury at odds over one item leaves that item unresolved, and the others as they are: no item is guessed."""
     agreed = _graded(tmp_path, _answer(), _judged(T, F), _judged(T, F, judge=1), judges=2)
     split = _graded(tmp_path, _answer(), _judged(T, F), _judged(T, T, judge=1), judges=2)
 
     assert (T, F) == agreed.matched
-    assert ("failed", "unresolved", None) == (split.state, split.failed_state, split.matched)
+    assert ("graded", None, (T, None)) == (split.state, split.failed_state, split.matched)
+    assert 1 == split.unresolved
 
 
 STATES: dict[str, tuple[list[Call], str, str | None, str | None]] = {

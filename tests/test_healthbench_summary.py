@@ -144,7 +144,7 @@ def test_the_notices_say_what_the_numbers_compare_with() -> None:
     """Our wording of the grader's prompt, a user's template, the rule of clipping; no word of 50 cases a panel."""
     own = summary_of(ONE)["notices"]
     other = summarise(
-        graded_run(ONE, protocol_version="healthbench+template-0123abcd", identity={"judges": []}), software={}
+        graded_run(ONE, protocol_version="healthbench+template-0123abcd", identity={"judges": [], "answer": {"source": "model"}}), software={}
     )["notices"]
 
     assert OWN_GRADER in own

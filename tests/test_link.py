@@ -33,7 +33,7 @@ def plan_of(mirror: Path, **selection: Any) -> Plan:
     chosen = {"panels": None, "smoke": False, "limit": None, **selection}
     plan = make_plan(data)
     cases = select_cases(data.cases, panels=chosen["panels"] or (), smoke=chosen["smoke"], limit=chosen["limit"])
-    return Plan(data, tuple(cases), chosen, plan.answer, plan.judge, plan.reading, limits=plan.limits)
+    return Plan(data, tuple(cases), chosen, plan.answer, plan.judges, plan.reading, limits=plan.limits)
 
 
 def results_of(plan: Plan, folder: Path) -> Path:
@@ -166,7 +166,7 @@ def test_an_item_too_many_or_too_few_is_named(there: Path) -> None:
 def test_a_missing_case_is_named(there: Path, tmp_path: Path) -> None:
     """A run that leaves out a case of its own selection is found, though all the rest is right."""
     plan = plan_of(there / "mirror")
-    fewer = Plan(plan.data, plan.cases[1:], plan.selection, plan.answer, plan.judge, plan.reading, limits=plan.limits)
+    fewer = Plan(plan.data, plan.cases[1:], plan.selection, plan.answer, plan.judges, plan.reading, limits=plan.limits)
     (finding,) = check_link(results_of(fewer, tmp_path / "fewer"), there / "mirror")
 
     assert (f"case {FIRST}", "none") == (finding.what, finding.found)
@@ -175,7 +175,7 @@ def test_a_missing_case_is_named(there: Path, tmp_path: Path) -> None:
 def test_a_case_beside_the_selection_is_named(there: Path, tmp_path: Path) -> None:
     """A run that says it took one panel and has cases of another is found."""
     plan, part = plan_of(there / "mirror"), plan_of(there / "mirror", panels=["safety_diagnostic"])
-    more = Plan(plan.data, plan.cases, part.selection, plan.answer, plan.judge, plan.reading, limits=plan.limits)
+    more = Plan(plan.data, plan.cases, part.selection, plan.answer, plan.judges, plan.reading, limits=plan.limits)
     findings = check_link(results_of(more, tmp_path / "more"), there / "mirror")
 
     assert ["no row: the run's selection lacks it"] * 2 == [finding.expected for finding in findings]
@@ -185,7 +185,7 @@ def test_cases_in_another_order_are_named(there: Path, tmp_path: Path) -> None:
     """Intervals depend on the order of cases: it must be that of the data."""
     plan = plan_of(there / "mirror")
     cases = (plan.cases[1], plan.cases[0], *plan.cases[2:])
-    other = Plan(plan.data, cases, plan.selection, plan.answer, plan.judge, plan.reading, limits=plan.limits)
+    other = Plan(plan.data, cases, plan.selection, plan.answer, plan.judges, plan.reading, limits=plan.limits)
     (finding,) = check_link(results_of(other, tmp_path / "other"), there / "mirror")
 
     assert ("order of cases: place 0", FIRST) == (finding.what, finding.expected)

@@ -51,6 +51,7 @@ def summary_paths() -> list[tuple[str | int, ...]]:
     """Return the paths that every summary has, one of each kind in lists and panels."""
     panel = ["n_expected", "n_failed", "n_pending", "worst", "best", "ci_degenerate", "recall", "precision"]
     panel += ["severe_matched", "minus3_matched", "severe_rate", "negatives_judged", "negative_hit_rate"]
+    panel += ["n_unresolved"]
     top = [
         "protocol_version",
         "dataset_sha256",
@@ -62,6 +63,7 @@ def summary_paths() -> list[tuple[str | int, ...]]:
     top += ["judge_passes_per_answer", "completed_cases", "errors", "overall_macro_mean", "bootstrap_samples"]
     top += ["bootstrap_seed", "identity_sha256", "semantics_sha256", "content_sha256", "dialect", "n_expected"]
     top += ["n_graded", "n_failed", "n_pending", "overall_worst", "overall_best", "overall_reason", "certificate"]
+    top += ["certified"]
     top += ["overall_ci_degenerate"]
     deeper: list[tuple[str | int, ...]] = [("overall_ci95", 0), ("overall_ci95", 1), ("states", "answer", "ok")]
     deeper += [("data", name) for name in ("repo", "revision", "n_cases")]

@@ -11,7 +11,7 @@ from eval.judging.graded import GradedCase
 from eval.numbers.summary import summarise
 from eval.showing.cells import bar, number
 from eval.showing.report import WIDTH, score_table, side_by_side
-from tests.runs import full_run, graded_case, run_of
+from tests.runs import full_run, graded_case, jury_identity, run_of
 
 DRUGS, EQUITY = "drug_safety", "health_equity"
 
@@ -132,7 +132,7 @@ def test_names_cannot_write_to_the_terminal() -> None:
 
 def test_jury_passes_are_counted() -> None:
     """Two judges, three repeats: six passes an answer."""
-    identity = {"judges": [{}, {}], "repeats": 3}
+    identity = jury_identity(2, 3)
 
     assert "judge: judge-model, 6 passes an answer" in score_table(
         _summary(graded_case("a", DRUGS, [1], [1]), identity=identity)

@@ -15,14 +15,15 @@ from eval.results.tables import answer_rows, decision_rows, run_id, run_sha256, 
 from tests.journals import write_journal
 from tests.trees import case_id_of
 
-# formats.md section 7, word for word.
+# formats.md section 7, word for word; a key of ours stands last.
 COLUMNS = {
     "run": """run_sha256, identity_sha256, semantics_sha256, dataset_sha256, content_sha256, cases_sha256, suite,
         protocol, dialect, date, answer_model, answer_vendor, judge_models, repeats, grouping, certificate, data_repo,
         data_revision, n_expected, n_graded, n_failed, overall_mean, overall_ci_low, overall_ci_high, overall_worst,
         overall_best, panels, answer_temperature, judge_temperature, with_texts, identity_json, summary_json""",
     "scores": """case_id, benchmark, grading_method, answer_repeat, state, score, worst, best, raw_score, recall,
-        precision, n_items, n_matched, negatives_judged, negatives_matched, severe_matched, minus3_matched, flags""",
+        precision, n_items, n_matched, negatives_judged, negatives_matched, severe_matched, minus3_matched, flags,
+        n_unresolved""",
     "decisions": """case_id, benchmark, item_id, item_index, points, answer_repeat, judge, judge_model, repeat, state,
         matched, reply_sha256""",
     "answers": """case_id, answer_repeat, state, answer_sha256, n_chars, finish_reason, model_returned, fingerprint,

@@ -14,7 +14,7 @@ from eval.judging.graded import RunData
 from eval.numbers.panels import wilson95
 from eval.numbers.summary import dumps_summary, summarise
 from tests.reference_bootstrap import loop_overall, loop_panel, loop_upstream
-from tests.runs import full_run, graded_case, run_of
+from tests.runs import full_run, graded_case, jury_identity, run_of
 
 UPSTREAM_KEYS = [
     "protocol_version",
@@ -52,6 +52,7 @@ OWN_KEYS = [
     "panels",
     "usage",
     "certificate",
+    "certified",
     "notices",
     "software",
 ]
@@ -285,7 +286,7 @@ def test_selected_panels_are_said() -> None:
         ),
         ({"answer_model": "builtin:refuse"}, {}, "answers come from the built-in policy builtin:refuse"),
         ({"judge_model": "builtin:verbatim"}, {}, "decisions come from the built-in judge builtin:verbatim"),
-        ({"certificate": None}, {}, "certificate: none"),
+        ({"certified": None}, {}, "certificate: none"),
         ({"notices": ("the reader says so",)}, {}, "the reader says so"),
     ],
     ids=["dialect", "protocol", "policy", "judge", "certificate", "reader"],
@@ -349,7 +350,7 @@ def test_success_followed_by_an_error_counts_in_both_upstream() -> None:
 
 def test_judge_passes_are_judges_times_repeats() -> None:
     """A jury of two asked three times each makes six passes."""
-    run = replace(two_panels(), identity={"judges": [{}, {}], "repeats": 3})
+    run = replace(two_panels(), identity=jury_identity(2, 3))
 
     assert (summary_of(two_panels())["judge_passes_per_answer"], summary_of(run)["judge_passes_per_answer"]) == (1, 6)
 

@@ -29,7 +29,10 @@ NO_USAGE: Final[dict[str, int | None]] = {"input": None, "cached": None, "output
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call and its reply; the fields of a journal's call line. Latency in ms, `at` the UTC time it ended."""
+    """One call and its reply; the fields of a journal's call line. Latency in ms, `at` the UTC time it ended.
+
+    `response_id` is the server's name of the reply, `cache` the header by which a cache said that it gave an old one.
+    """
 
     key: str
     role: str
@@ -51,6 +54,8 @@ class Call:
     latency_ms: float | None = None
     at: str | None = None
     reused_from: str | None = None
+    response_id: str | None = None
+    cache: str | None = None
 
     @property
     def done(self) -> bool:

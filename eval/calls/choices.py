@@ -11,7 +11,8 @@ from builder.errors import BadInput
 from builder.healthbench.names import META
 from eval.calls.answers import completions, read_answers
 from eval.calls.builtin import POLICIES, VERBATIM_JUDGE
-from eval.calls.plan import STANDARD_LIMITS, Limits, Model, Plan, Reading
+from eval.calls.judges import check_jury, plain
+from eval.calls.plan import STANDARD_LIMITS, Judge, Limits, Model, Plan, Reading
 from eval.cases import CaseSet, read_cases, select_cases
 from eval.healthbench.protocol import read_template
 from eval.judging.protocol import ANSWER_TEMPERATURE
@@ -23,14 +24,13 @@ from eval.judging.texts import Prompts
 class Choices:
     """What a person chose for a run: the options of `bedside-bench run`, keys and models resolved.
 
-    `answers` is a file, or one of `COMPLETIONS`: the answers that the data themselves hold. `judge_format` and
-    `id_style` are the suite's own where None. `repo` and `revision` name the repository that the mirror itself was read
-    from, and its commit.
+    `answers` is a file, or one of `COMPLETIONS`: the answers that the data themselves hold. `grouping` is the suite's
+    own where None. `repo` and `revision` name the repository that the mirror itself was read from, and its commit.
     """
 
     mirror: Path
     answer: Model | None
-    judge: Model | None
+    judges: tuple[Judge, ...]
     config: str | None = None
     panels: tuple[str, ...] = ()
     smoke: bool = False
@@ -42,8 +42,9 @@ class Choices:
     grader_template: Path | None = None
     temperature: float = ANSWER_TEMPERATURE
     reasoning_effort: str | None = None
-    judge_format: str | None = None
-    id_style: str | None = None
+    answer_vendor: str | None = None
+    grouping: str | None = None
+    repeats: int = 1
     limits: Limits = STANDARD_LIMITS
     repo: str | None = None
     revision: str | None = None
@@ -62,10 +63,11 @@ def make_plan(choices: Choices) -> Plan:
     given = read_answers(file) if file else None
     if choices.answer is None and given is None and kind is None:
         raise BadInput("expected an answer model or a file of answers, found neither; name one with --answer-model")
-    if choices.judge is None:
+    if not choices.judges:
         raise BadInput("expected a judge model, found none; name one with --judge-model")
     _check_names(choices)
-    _check_builtin(choices.answer if choices.answers is None else None, choices.judge)
+    _check_builtin(choices.answer if choices.answers is None else None, choices.judges)
+    check_jury([judge.model.name for judge in choices.judges])
     data = read_cases(choices.mirror, repo=choices.repo, revision=choices.revision)
     _check_suite(choices, data)
     selection = _selection(choices, data, kind)
@@ -77,7 +79,8 @@ def make_plan(choices: Choices) -> Plan:
         cases=cases,
         selection=selection,
         answer=choices.answer or Model((given and given.model) or "given answers"),
-        judge=choices.judge,
+        judges=choices.judges,
+        answer_vendor=choices.answer_vendor,
         reading=_reading(choices, suite_of(data.suite), answer_repeats=given.repeats(cases) if given else None),
         reasoning_effort=choices.reasoning_effort,
         given=given,
@@ -90,11 +93,10 @@ def _reading(choices: Choices, suite: Suite, *, answer_repeats: int | None) -> R
     policy = choices.answer is not None and choices.answer.builtin
     return Reading(
         prompts=_prompts(choices, suite),
-        judge_format=choices.judge_format or suite.judge_format,
-        id_style=choices.id_style or suite.id_style,
-        grouping=suite.grouping,
+        grouping=choices.grouping or suite.grouping,
+        repeats=choices.repeats,
         answer_repeats=answer_repeats or choices.answer_repeats,
-        answer_temperature=_plain(choices.temperature) if answer_repeats is None and not policy else None,
+        answer_temperature=plain(choices.temperature) if answer_repeats is None and not policy else None,
     )
 
 
@@ -122,10 +124,12 @@ def _check_suite(choices: Choices, data: CaseSet) -> None:
     healthbench = data.suite == HEALTHBENCH_SUITE.name
     if choices.grader_template is not None and not healthbench:
         raise BadInput("--grader-template: expected HealthBench data, where a grader is asked item by item")
-    if choices.id_style is not None and healthbench:
+    if healthbench and any(judge.id_style is not None for judge in choices.judges):
         raise BadInput("--id-style: expected BedsideBench data: a HealthBench call asks about one item and names none")
     if data.config == META and choices.answers != "given":
         raise BadInput(f"{choices.mirror}: holds completions that physicians labelled; grade these: --answers given")
+    if healthbench and choices.grouping == "case":
+        raise BadInput("--grouping case: expected item on HealthBench data: its grader is asked one criterion a call")
     if choices.answer_repeats > 1 and choices.answers is not None:
         raise BadInput("--answer-repeats: expected an answer model; given answers are as many as there are")
 
@@ -141,18 +145,22 @@ def _check_numbers(choices: Choices) -> None:
 
 def _check_names(choices: Choices) -> None:
     """Stop at a name that no request or digest can carry: one without a character, or with broken ones."""
-    models = {"--answer-model": choices.answer, "--judge-model": choices.judge}
-    names = {option: None if model is None else model.name for option, model in models.items()}
-    for option, name in {**names, "--reasoning-effort": choices.reasoning_effort}.items():
+    names = [("--answer-model", None if choices.answer is None else choices.answer.name)]
+    names += [("--answer-vendor", choices.answer_vendor), ("--reasoning-effort", choices.reasoning_effort)]
+    for judge in choices.judges:
+        names += [("--judge-model", judge.model.name), ("--judge-vendor", judge.vendor)]
+        names += [("judge's reasoning_effort", judge.reasoning_effort)]
+    for option, name in names:
         if name is not None and not (name.strip() and name.isprintable()):
             raise BadInput(f"{option} {name!a}: expected a name of printable characters")
 
 
-def _check_builtin(answer: Model | None, judge: Model) -> None:
+def _check_builtin(answer: Model | None, judges: tuple[Judge, ...]) -> None:
     if answer and answer.builtin and answer.name not in POLICIES:
         raise BadInput(f"--answer-model {answer.name}: expected one of {', '.join(POLICIES)}")
-    if judge.builtin and judge.name != VERBATIM_JUDGE:
-        raise BadInput(f"--judge-model {judge.name}: expected {VERBATIM_JUDGE} or a model's name")
+    for judge in judges:
+        if judge.model.builtin and judge.model.name != VERBATIM_JUDGE:
+            raise BadInput(f"--judge-model {judge.model.name}: expected {VERBATIM_JUDGE} or a model's name")
 
 
 def _prompts(choices: Choices, suite: Suite) -> Prompts:
@@ -164,8 +172,3 @@ def _prompts(choices: Choices, suite: Suite) -> Prompts:
         return replace(prompts, answer_system=choices.system.read_bytes().decode())
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"{choices.system}: expected a UTF-8 text file for --system, found: {error}") from None
-
-
-def _plain(temperature: float) -> float:
-    """Return 1 for 1.0: the value goes into requests and digests in the form the protocol has it."""
-    return int(temperature) if float(temperature).is_integer() else temperature

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -13,24 +11,35 @@ from urllib.parse import urlsplit
 import typer
 
 from builder.cli import known_panels, one_line_errors
-from builder.errors import BadInput
 from builder.hub.place import find_mirror, local_folder
 from builder.rules.problems import printable
+from eval.judging.cli import (
+    CERTIFICATES,
+    DEFAULT_BASE_URL,
+    EVEN_REPEATS,
+    CertificatesOption,
+    CertifiedStart,
+    IdStyleOption,
+    JudgeFlags,
+    JudgeFormatOption,
+    JudgeKeyOption,
+    JudgeModelOption,
+    JudgesOption,
+    JudgeTemperatureOption,
+    JudgeUrlOption,
+    JudgeVendorOption,
+    UncertifiedOption,
+    certified_start,
+    model_at,
+    now,
+)
 from eval.numbers.cli import STANDARD, check_choice, keep_own_summary, show_summary, software, summarise_file
 
 if TYPE_CHECKING:
     from eval.calls.plan import Model, Plan
     from eval.calls.run import Outcome
 
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-KEY_VARIABLES = ("OPENAI_ACCESS_TOKEN", "OPENAI_API_KEY")
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SHOWN_FAILURES = 5  # on screen; the summary lists all
-
-
-def now() -> str:
-    """Return the time as files hold it: UTC, ISO, microseconds."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _jsonl(path: Path | None) -> Path | None:
@@ -54,7 +63,7 @@ def run(
         ),
     ] = None,
     answer_model: Annotated[str | None, typer.Option(help="Model to answer: a name, or builtin:POLICY.")] = None,
-    judge_model: Annotated[str, typer.Option(help="Model to judge: a name, or builtin:verbatim.")] = "gpt-5.6-sol",
+    judge_model: JudgeModelOption = None,
     config: Annotated[
         str | None, typer.Option(help="The config that MIRROR must hold: all, healthbench, healthbench_hard, ...")
     ] = None,
@@ -67,9 +76,24 @@ def run(
     limit: Annotated[int | None, typer.Option(min=1, help="First N cases in dataset order, after --smoke.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls in flight at most.")] = 16,
     base_url: Annotated[str, typer.Option(help="OpenAI-compatible endpoint.")] = DEFAULT_BASE_URL,
-    judge_base_url: Annotated[str | None, typer.Option(help="The judge's endpoint, if it is another.")] = None,
+    judge_base_url: JudgeUrlOption = None,
     api_key_env: Annotated[str | None, typer.Option(help="Variable that holds the key.")] = None,
-    judge_api_key_env: Annotated[str | None, typer.Option(help="Variable that holds the judge's key.")] = None,
+    judge_api_key_env: JudgeKeyOption = None,
+    judge_vendor: JudgeVendorOption = None,
+    judge_temperature: JudgeTemperatureOption = None,
+    judges: JudgesOption = None,
+    repeats: Annotated[
+        int, typer.Option(min=1, max=99, help="Calls of each judge on each question; its vote is their majority.")
+    ] = 1,
+    grouping: Annotated[
+        str | None,
+        typer.Option(help="What one judge call asks about: case (all its items) or item (one) [the suite's own]."),
+    ] = None,
+    answer_vendor: Annotated[
+        str | None, typer.Option(help="Who makes the answer model: named beside judges of it.")
+    ] = None,
+    certificates: CertificatesOption = CERTIFICATES,
+    uncertified: UncertifiedOption = False,
     answers: Annotated[
         str | None,
         typer.Option(
@@ -80,16 +104,8 @@ def run(
     answer_repeats: Annotated[int, typer.Option(min=1, max=1000, help="Answers asked for to each case.")] = 1,
     reuse: Annotated[list[Path] | None, typer.Option(help="Take paid replies over from this journal.")] = None,
     reasoning_effort: Annotated[str | None, typer.Option(help="Sent to the answer model as it is.")] = None,
-    judge_format: Annotated[
-        str | None,
-        typer.Option(
-            help="How the judge's reply is constrained: json_object, json_schema or none "
-            "[json_object; none on HealthBench data]."
-        ),
-    ] = None,
-    id_style: Annotated[
-        str | None, typer.Option(help="Item ids shown to the judge: full, or short (item_0 ...) [full].")
-    ] = None,
+    judge_format: JudgeFormatOption = None,
+    id_style: IdStyleOption = None,
     grader_template: Annotated[
         Path | None, typer.Option(help="HealthBench: the grader's prompt, with <<conversation>> and <<rubric_item>>.")
     ] = None,
@@ -117,10 +133,19 @@ def run(
         raise typer.BadParameter("MIRROR is missing: give the folder that `bedside-bench build` wrote")
     if answer_model is None and answers is None:
         raise typer.BadParameter("give --answer-model, or --answers with a file of answers")
-    if judge_format is not None:
-        check_choice("--judge-format", judge_format, ("json_object", "json_schema", "none"))
-    if id_style is not None:
-        check_choice("--id-style", id_style, ("full", "short"))
+    if grouping is not None:
+        check_choice("--grouping", grouping, ("case", "item"))
+    flags = JudgeFlags(
+        models=judge_model,
+        base_urls=judge_base_url,
+        key_variables=judge_api_key_env,
+        vendors=judge_vendor,
+        temperatures=judge_temperature,
+        file=judges,
+        reply_format=judge_format,
+        id_style=id_style,
+    )
+    flags.check()
     with one_line_errors():
         from eval.calls.answers import COMPLETIONS
         from eval.calls.choices import Choices, make_plan
@@ -132,13 +157,7 @@ def run(
             repo=data.repo,
             revision=data.revision,
             answer=_model(answer_model, base_url, api_key_env, role="answer", needed=answers is None and not dry_run),
-            judge=_model(
-                judge_model,
-                judge_base_url or base_url,
-                judge_api_key_env or api_key_env,
-                role="judge",
-                needed=not dry_run,
-            ),
+            judges=flags.judges(base_url=base_url, key_env=api_key_env, needed=not dry_run),
             config=config,
             panels=tuple(panel or ()),
             smoke=smoke,
@@ -150,8 +169,9 @@ def run(
             grader_template=grader_template,
             temperature=temperature,
             reasoning_effort=reasoning_effort,
-            judge_format=judge_format,
-            id_style=id_style,
+            answer_vendor=answer_vendor,
+            grouping=grouping,
+            repeats=repeats,
             limits=Limits(
                 max_attempts=max_attempts,
                 timeout_s=standard_limits(reasoning_effort).timeout_s if timeout is None else timeout,
@@ -162,37 +182,15 @@ def run(
         if dry_run:
             _print_estimate(plan)
             return
-        _run(plan, output, reuse=reuse or [], concurrency=concurrency)
+        if repeats % 2 == 0:
+            print(f"warning: --repeats {repeats}: {EVEN_REPEATS}", file=sys.stderr)
+        certified = certified_start(plan, certificates, uncertified=uncertified)
+        _run(plan, output, certified=certified, reuse=reuse or [], concurrency=concurrency)
 
 
 def _model(name: str | None, base_url: str, key_env: str | None, *, role: str, needed: bool) -> Model | None:
     """Return a model with its endpoint and key; None where no model is asked."""
-    from eval.calls.builtin import PREFIX
-    from eval.calls.endpoint import Endpoint
-    from eval.calls.plan import Model
-
-    if name is None:
-        return None
-    if name.startswith(PREFIX):
-        return Model(name)
-    return Model(name, Endpoint(base_url, _api_key(key_env, base_url, role=role) if needed else None))
-
-
-def _api_key(variable: str | None, base_url: str, *, role: str) -> str | None:
-    """Return the key from the environment; a server on this machine needs none."""
-    names = (variable,) if variable else KEY_VARIABLES
-    for name in names:
-        if key := os.environ.get(name, "").strip():
-            return key
-    if variable is None and urlsplit(base_url).hostname in LOOPBACK:
-        return None
-    place = urlsplit(base_url).hostname or base_url
-    if variable:
-        raise BadInput(f"no API key for the {role} model at {place}: {variable} is not set")
-    option = "--judge-api-key-env" if role == "judge" else "--api-key-env"
-    raise BadInput(
-        f"no API key for the {role} model at {place}: expected it in {' or '.join(names)}; set it, or name {option}"
-    )
+    return None if name is None else model_at(name, base_url, key_env, role=role, needed=needed)
 
 
 def _print_estimate(plan: Plan) -> None:
@@ -200,7 +198,9 @@ def _print_estimate(plan: Plan) -> None:
 
     place = f"of the {plan.given.source}" if plan.given else f"at {_place(plan.answer)}"
     print(f"answers: {plan.answer.name} {place}")
-    print(f"judge:   {plan.judge.name} at {_place(plan.judge)}\n")
+    for judge in plan.judges:
+        print(f"judge:   {judge.model.name} at {_place(judge.model)}")
+    print()
     print(estimate_table(estimate(plan)))
 
 
@@ -210,7 +210,7 @@ def _place(model: Model) -> str:
     return f"{model.endpoint_name} (port {port})" if port else model.endpoint_name
 
 
-def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> None:
+def _run(plan: Plan, output: Path, *, certified: CertifiedStart, reuse: list[Path], concurrency: int) -> None:
     """Run a plan to its end or to what stops it, then summarise; the exit code says whether all cases are graded."""
     import asyncio
 
@@ -225,7 +225,9 @@ def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> No
 
     def started(judged: int, selected: int) -> None:
         again = f", {judged} judged already" if judged else ""
-        print(f"{selected} cases: {plan.answer.name}, judged by {plan.judge.name}{again}", file=sys.stderr)
+        by = " + ".join(judge.model.name for judge in plan.judges)
+        times = f" x {plan.reading.repeats}" if plan.reading.repeats > 1 else ""
+        print(f"{selected} cases: {plan.answer.name}, judged by {by}{times}{again}", file=sys.stderr)
 
     console = Console(stderr=True)
     display = RunDisplay(plan, console) if console.is_terminal else None
@@ -239,6 +241,8 @@ def _run(plan: Plan, output: Path, *, reuse: list[Path], concurrency: int) -> No
         now=now,
         on_start=started,
         on_progress=steps,
+        certified=certified.record,
+        returned=certified.returned,
     )
     try:
         if display:

@@ -31,6 +31,7 @@ from eval.calls.reply import (
     Completion,
     ServerError,
     Usage,
+    cache_hit,
     one_line,
     read_completion,
     read_error,
@@ -64,7 +65,8 @@ class Reply:
     `reason` is one line, free of secrets, None when the state says it all. `sent` holds the parameters as sent, without
     model and messages. `attempts` counts the requests sent, those that a 400 made us adapt included. `latency_ms` is
     the time of the last request. `fatal` means that the run should stop: every other call would fail alike. `replaced`
-    counts the characters of the text that became U+FFFD.
+    counts the characters of the text that became U+FFFD. `response_id` is the server's name of the reply; `cache` the
+    response header by which a cache between us and the model said that it gave an old reply.
     """
 
     state: str
@@ -80,6 +82,8 @@ class Reply:
     status: int | None = None
     fatal: bool = False
     replaced: int = 0
+    response_id: str | None = None
+    cache: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ class _Call:
     attempts: int = 0
     tries: int = 0
     latency_ms: float | None = None
+    cache: str | None = None
 
     def body(self) -> bytes:
         request = {"model": self.who[1], "messages": self.messages, **self.sent}
@@ -141,6 +146,8 @@ class _Call:
             latency_ms=self.latency_ms,
             status=200,
             replaced=done.replaced,
+            response_id=done.response_id and words(done.response_id),
+            cache=self.cache and words(self.cache),
         )
 
     def failed(self, fault: _Fault) -> Reply:
@@ -254,6 +261,7 @@ class Client:
             timeout_s = min(call.timeout_s, call.deadline - began)
             answer = await self._transport.post(call.line.route, call.body(), timeout_s=timeout_s)
             call.latency_ms = round((time.monotonic() - began) * 1000, 1)
+            call.cache = cache_hit(answer.headers) if isinstance(answer, Response) else None
             came = self._read(call, answer)
             if isinstance(came, Completion):
                 gate.widen()

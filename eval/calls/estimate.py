@@ -46,20 +46,22 @@ def _panel(plan: Plan, panel: str) -> PanelEstimate:
     cases = [case for case in plan.cases if case.benchmark == panel]
     repeats = range(plan.reading.answer_repeats)
     asked = [plan.answer_request(case) for case in cases if plan.answer_source == "model"]
-    answers = [(case, _answer(plan, case, n)) for case in cases for n in repeats if not plan.judge.builtin]
+    answers = [(case, _answer(plan, case, n)) for case in cases for n in repeats]
+    # All judges read the same words, short ids aside.
+    times = plan.reading.repeats * sum(not judge.model.builtin for judge in plan.judges)
     judged = [
         _chars(plan.judge_request(case, answer, group=group, items=items).messages)
         for case, answer in answers
-        if answer is not None
+        if answer is not None and times
         for group, items in plan.judge_groups(case)
     ]
     return PanelEstimate(
         panel=panel,
         cases=len(cases),
         answer_calls=len(asked) * len(repeats),
-        judge_calls=len(judged),
+        judge_calls=len(judged) * times,
         answer_chars=sum(_chars(request.messages) for request in asked) * len(repeats),
-        judge_chars=sum(judged),
+        judge_chars=sum(judged) * times,
     )
 
 

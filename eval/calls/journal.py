@@ -21,7 +21,7 @@ from filelock import FileLock, Timeout
 from bedside_bench import sha256_json
 from builder.errors import BadInput
 from eval.calls.call import NO_USAGE, STATES, VERSION, Call, CaseHead, case_line, line_head
-from eval.calls.lines import ADAPT, call_values, check_case, check_header, check_members
+from eval.calls.lines import ADAPT, CERTIFIED, call_values, check_case, check_certified, check_header, check_members
 
 
 @dataclass(slots=True)
@@ -32,6 +32,8 @@ class JournalData:
     cases: tuple[CaseHead, ...]
     adaptations: list[dict[str, Any]]
     calls: list[Call]
+    certified: dict[str, Any] | None = None
+    """What the judges' certificates said at the latest start: {"judges": [..], "uncertified": bool}."""
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -218,7 +220,7 @@ def read_journal(path: Path) -> JournalData:
         try:
             _take(line, heads, data, n_judges=n_judges)
         except ValueError as error:
-            raise BadInput(f"{path}:{number}: expected a case, adapt or call line, found {error}") from None
+            raise BadInput(f"{path}:{number}: expected a case, adapt, certified or call line, found {error}") from None
     data.cases = tuple(sorted(heads.values(), key=lambda head: head.index))
     return data
 
@@ -252,6 +254,9 @@ def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData, *
     elif kind == "adapt":
         check_members(line, ADAPT)
         data.adaptations.append(line)
+    elif kind == "certified":
+        check_certified(line, n_judges=n_judges)
+        data.certified = {name: line[name] for name in CERTIFIED}
     else:
         raise ValueError(f"kind {kind!r}")
 

@@ -31,7 +31,19 @@ CALL: Final[Mapping[str, Types]] = {
 }
 CALL_OPTIONAL: Final[Mapping[str, Types]] = {
     **dict.fromkeys(
-        ("text", "reason", "group", "finish_reason", "model", "fingerprint", "at", "reused_from"), _TEXT_OR_NULL
+        (
+            "text",
+            "reason",
+            "group",
+            "finish_reason",
+            "model",
+            "fingerprint",
+            "at",
+            "reused_from",
+            "response_id",
+            "cache",
+        ),
+        _TEXT_OR_NULL,
     ),
     **dict.fromkeys(("judge", "repeat", "attempts"), _COUNT_OR_NULL),
     "reply": _COUNT,
@@ -53,6 +65,14 @@ ADAPT: Final[Mapping[str, Types]] = {
     **dict.fromkeys(("role", "model", "endpoint", "param", "action"), _TEXT),
     "to": _TEXT_OR_NULL,
     "status": _COUNT_OR_NULL,
+}
+CERTIFIED: Final[Mapping[str, Types]] = {"judges": (list,), "uncertified": (bool,)}
+CERTIFIED_JUDGE: Final[Mapping[str, Types]] = {
+    "judge": _COUNT,
+    "model": _TEXT,
+    "state": _TEXT,
+    "reason": _TEXT_OR_NULL,
+    "certificate": _OBJECT_OR_NULL,
 }
 IDENTITY: Final[Mapping[str, Types]] = {
     **dict.fromkeys(("suite", "protocol", "config", "dataset_sha256", "grouping", "semantics_sha256"), _TEXT),
@@ -160,6 +180,19 @@ def _are_texts(values: object) -> bool:
     return isinstance(values, list) and all(type(value) is str for value in values)
 
 
+def check_certified(line: dict[str, Any], *, n_judges: int) -> None:
+    """Check a line on certificates: for each judge in turn its state and, where it has one, its certificate.
+
+    Raises:
+        ValueError: as `check_members`.
+    """
+    check_members(line, CERTIFIED)
+    for number, judge in enumerate(line["judges"]):
+        check_members(judge, CERTIFIED_JUDGE)
+        if judge["judge"] != number or len(line["judges"]) != n_judges:
+            raise ValueError(f"judges of another jury than the run's {n_judges}")
+
+
 def check_header(header: dict[str, Any]) -> None:
     """Check a first line's identity and what it says of the data.
 
@@ -170,7 +203,7 @@ def check_header(header: dict[str, Any]) -> None:
     check_members(header.get("data", {}), {}, DATA)
     identity = header["identity"]
     check_members(identity, IDENTITY, {"answer_repeats": _COUNT})
-    check_members(identity["answer"], ANSWER)
+    check_members(identity["answer"], ANSWER, {"vendor": _TEXT})
     for judge in identity["judges"]:
         check_members(judge, JUDGE)
     if not identity["judges"] or identity["repeats"] < 1 or identity.get("answer_repeats", 1) < 1:

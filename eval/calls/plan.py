@@ -6,7 +6,7 @@ counts them. A unit is one call: (case, answer repeat, item group, judge, repeat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -42,20 +42,33 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
+class Judge:
+    """One judge of a run: its model, who makes that model, and how it is asked.
+
+    `reply_format` and `id_style` are the suite's own where None, as is a vendor that nobody named; a `temperature` of
+    None asks for the server's own.
+    """
+
+    model: Model
+    vendor: str | None = None
+    temperature: float | None = JUDGE_TEMPERATURE
+    reply_format: str | None = None
+    id_style: str | None = None
+    reasoning_effort: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """How replies are asked for and read: the texts, the judge's reply form, the jury and the temperatures.
+    """How replies are asked for and read: the texts, what one judge call asks about, how often each model is asked.
 
     `answer_repeats` is how many answers are asked for to each case, `repeats` how often a judge is asked about one.
     """
 
     prompts: Prompts
-    judge_format: str = BEDSIDE_SUITE.judge_format
-    id_style: str = BEDSIDE_SUITE.id_style
     grouping: str = BEDSIDE_SUITE.grouping
     repeats: int = 1
     answer_repeats: int = 1
     answer_temperature: float | None = ANSWER_TEMPERATURE
-    judge_temperature: float | None = JUDGE_TEMPERATURE
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +115,9 @@ class Plan:
     cases: tuple[Case, ...]
     selection: Mapping[str, Any]
     answer: Model
-    judge: Model
+    judges: tuple[Judge, ...]
     reading: Reading
+    answer_vendor: str | None = None
     reasoning_effort: str | None = None
     given: GivenAnswers | None = None
     limits: Limits = STANDARD_LIMITS
@@ -143,6 +157,16 @@ class Plan:
         """Return what each judge call on an answer to a case asks about: a name, and its items."""
         return judge_groups(case.items, self.reading.grouping)
 
+    def ballots(self) -> Iterator[tuple[int, int]]:
+        """Yield (judge, repeat) of every call that each group of an answer's items gets: all judges, then again."""
+        for repeat in range(self.reading.repeats):
+            for judge in range(len(self.judges)):
+                yield judge, repeat
+
+    def judge_calls(self, case: Case) -> int:
+        """Return how many judge calls one answer to a case gets."""
+        return len(self.judge_groups(case)) * len(self.judges) * self.reading.repeats
+
     def judge_request(
         self,
         case: Case,
@@ -156,19 +180,21 @@ class Plan:
     ) -> Request:
         """Return the request for a judge's decisions on one group of a case's items (`judge_groups`), or on all."""
         items = case.items if items is None else items
-        ids = self.suite.asked_ids(items, id_style=self.reading.id_style)
+        asked = self.judges[judge]
+        ids = self.suite.asked_ids(items, id_style=self._id_style(asked))
         messages = self.suite.judge_messages(case, answer, items=items, ids=ids, prompts=self.reading.prompts)
-        params = self.suite.judge_params(
-            ids, judge_format=self.reading.judge_format, temperature=self.reading.judge_temperature
-        )
+        params = self.suite.judge_params(ids, judge_format=self._format(asked), temperature=asked.temperature)
+        if asked.reasoning_effort is not None:
+            params["reasoning_effort"] = asked.reasoning_effort
+        model = asked.model
         key = request_key(
-            endpoint=self.judge.endpoint_name, model=self.judge.name, messages=messages, params=params, repeat=repeat
+            endpoint=model.endpoint_name, model=model.name, messages=messages, params=params, repeat=repeat
         )
         return Request(
             key=key,
             role="judge",
             case=case,
-            model=self.judge,
+            model=model,
             answer_repeat=answer_repeat,
             messages=tuple(messages),
             params=params,
@@ -179,6 +205,12 @@ class Plan:
             ids=ids,
             answer=answer,
         )
+
+    def _format(self, judge: Judge) -> str:
+        return judge.reply_format or self.suite.judge_format
+
+    def _id_style(self, judge: Judge) -> str:
+        return judge.id_style or self.suite.id_style
 
     def answer_params(self) -> dict[str, Any]:
         """Return the answer call's parameters as requested; none where no model is asked."""
@@ -199,7 +231,7 @@ class Plan:
             "n_cases": len(self.data.cases),
             "selection": dict(self.selection),
             "answer": self._answer_identity(),
-            "judges": [self._judge_identity()],
+            "judges": [self._judge_identity(judge) for judge in self.judges],
             "grouping": self.reading.grouping,
             "repeats": self.reading.repeats,
         }
@@ -216,7 +248,9 @@ class Plan:
 
     def _answer_identity(self) -> dict[str, Any]:
         asked = self.answer_source == "model"
+        vendor = {} if self.answer_vendor is None else {"vendor": self.answer_vendor}
         return {
+            **vendor,
             "source": self.answer_source,
             "model": self.answer.name,
             "endpoint": self.answer.endpoint_name if asked else None,
@@ -225,19 +259,18 @@ class Plan:
             "file_sha256": self.given.file_sha256 if self.given else None,
         }
 
-    def _judge_identity(self) -> dict[str, Any]:
-        params: dict[str, Any] = {"max_completion_tokens": self.suite.judge_tokens}
-        if self.reading.judge_temperature is not None:
-            params["temperature"] = self.reading.judge_temperature
+    def _judge_identity(self, judge: Judge) -> dict[str, Any]:
+        chosen = {"temperature": judge.temperature, "reasoning_effort": judge.reasoning_effort}
+        params = {name: value for name, value in chosen.items() if value is not None}
         return {
-            "model": self.judge.name,
-            "endpoint": self.judge.endpoint_name,
-            "params": {} if self.judge.builtin else params,
-            "vendor": None,
+            "model": judge.model.name,
+            "endpoint": judge.model.endpoint_name,
+            "params": {} if judge.model.builtin else {"max_completion_tokens": self.suite.judge_tokens, **params},
+            "vendor": judge.vendor,
             "system_sha256": _sha256(self.reading.prompts.judge_system),
             "template_sha256": self.reading.prompts.template_sha256,
-            "format": self.reading.judge_format,
-            "id_style": self.reading.id_style,
+            "format": self._format(judge),
+            "id_style": self._id_style(judge),
         }
 
 

@@ -24,6 +24,7 @@ _CUT: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_len
 _HELD_BACK: Final = frozenset({"content_filter", "safety", "recitation", "blocklist", "prohibited_content"})
 _UNKEPT: Final = re.compile("[\ud800-\udfff\0]")
 _TAG: Final = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.DOTALL)
+_HIT: Final = re.compile(r"\bhit\b")
 _MESSAGE_CHARS: Final = 300
 _NAME_CHARS: Final = 200
 _READ_CHARS: Final = 20_000
@@ -58,6 +59,7 @@ class Completion:
     model: str | None
     fingerprint: str | None
     replaced: int
+    response_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ def _completion(data: dict[str, Any], message: dict[str, Any], finish: str | Non
         model=_name(data.get("model")),
         fingerprint=_name(data.get("system_fingerprint")),
         replaced=replaced,
+        response_id=_name(data.get("id")),
     )
 
 
@@ -234,6 +237,18 @@ def shortened(line: str, limit: int = _MESSAGE_CHARS) -> str:
 def _excerpt(body: bytes) -> str:
     text = one_line(_TAG.sub(" ", body[:_READ_CHARS].decode("utf-8", "replace")))
     return f'not a JSON object but "{shortened(text, 120)}"' if text else "an empty body"
+
+
+def cache_hit(headers: Mapping[str, str]) -> str | None:
+    """Return the header by which a cache says that it gave a reply from its store, None where none says so.
+
+    Gateways have no common name for it: `x-cache`, `cf-aig-cache-status`, `helicone-cache`, `x-litellm-cache-hit` ...
+    """
+    for name, value in headers.items():
+        lower, said = name.casefold(), value.strip().casefold()
+        if "cache" in lower and (_HIT.search(said) or (lower.endswith("hit") and said in ("true", "1"))):
+            return shortened(one_line(f"{lower}: {value}"), 120)
+    return None
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -61,6 +61,8 @@ class Runner:
     reusable: Reusable
     now: Callable[[], str]
     on_progress: Callable[[Progress], None]
+    returned: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """Judge -> the names that its server gave the model when it was certified; another name stops the run."""
     patience: int = 2
     """Calls in a row that may reach no server before the run stops: as many as are in flight, at least two."""
     stopped: str | None = None
@@ -71,7 +73,7 @@ class Runner:
     async def run(self, *, concurrency: int) -> Outcome:
         """Work through the plan's cases with at most `concurrency` calls in flight."""
         units = Units(self._answers())
-        most = sum(max(1, len(self.plan.judge_groups(case))) for case in self.plan.cases)
+        most = sum(max(1, self.plan.judge_calls(case)) for case in self.plan.cases)
         most *= self.plan.reading.answer_repeats
         self.patience = max(min(concurrency, most), 2)
         workers = [asyncio.create_task(self._work(units)) for _ in range(min(concurrency, most))]
@@ -110,13 +112,23 @@ class Runner:
             answer = await self._answer(self.plan.answer_request(case, repeat=unit.repeat))
             if answer.state in JUDGED_ANSWERS and answer.text is not None and not self.stopped:
                 groups = self.plan.judge_groups(case)
-                about = JudgedAnswer(answer.text, left=len(groups))
+                about = JudgedAnswer(answer.text, left=self.plan.judge_calls(case))
                 if groups:
-                    return [Unit(case, unit.repeat, about, group, items) for group, items in groups]
+                    return [
+                        Unit(case, unit.repeat, about, group, items, judge, repeat)
+                        for judge, repeat in self.plan.ballots()
+                        for group, items in groups
+                    ]
         else:
             await self._judge(
                 self.plan.judge_request(
-                    case, unit.of_answer.text, group=unit.group, items=unit.items, answer_repeat=unit.repeat
+                    case,
+                    unit.of_answer.text,
+                    group=unit.group,
+                    items=unit.items,
+                    answer_repeat=unit.repeat,
+                    judge=unit.judge,
+                    repeat=unit.judge_repeat,
                 )
             )
             unit.of_answer.left -= 1
@@ -188,6 +200,8 @@ class Runner:
             usage=_usage(got.usage),
             model=got.model,
             fingerprint=got.fingerprint,
+            response_id=got.response_id,
+            cache=got.cache,
             sent=got.sent or None,
             attempts=got.attempts or None,
             latency_ms=got.latency_ms,
@@ -201,7 +215,14 @@ class Runner:
         return call
 
     def _stop_if_hopeless(self, got: Reply, request: Request) -> None:
-        """Stop the run when a server says that no call can succeed, or when none of a round of calls reached one."""
+        """Stop the run when no call can succeed, when none of a round reached a server, or when a judge is another."""
+        certified = self.returned.get(request.judge) if request.judge is not None else None
+        if certified and got.model is not None and got.model not in certified:
+            self.stopped = self.stopped or (
+                f"judge model {request.model.name}: its server returned {got.model}, certified was "
+                f"{', '.join(sorted(certified))}; certify it again (bedside-bench certify), or run with --uncertified"
+            )
+            raise _StopRunError
         if request.model.endpoint is not None:
             self.unreached = self.unreached + 1 if got.state == "transport" and got.status is None else 0
         if got.fatal or self.unreached >= self.patience:

@@ -14,7 +14,7 @@ from typing import Any
 
 from bedside_bench import sha256_json
 from builder.errors import BadInput
-from eval.calls.call import Call, CaseHead, case_line, current_calls
+from eval.calls.call import VERSION, Call, CaseHead, case_line, current_calls
 from eval.calls.endpoint import Adaptation, Client
 from eval.calls.journal import Journal, JournalData, read_journal
 from eval.calls.plan import Plan
@@ -33,12 +33,16 @@ async def run_plan(
     now: Callable[[], str],
     on_start: Callable[[int, int], None],
     on_progress: Callable[[Progress], None],
+    certified: Mapping[str, Any] | None = None,
+    returned: Mapping[int, frozenset[str]] | None = None,
 ) -> Outcome:
     """Run a plan into a journal: a new file, or the rest of the one that is there.
 
     Args:
         header: what the first line of a new journal says beside the identity (formats.md 4): `software`.
         on_start: called once with how many of the selected cases are judged already, and how many there are.
+        certified: what the judges' certificates say at this start (`eval.certificates.gate`); kept in the journal.
+        returned: the names that the servers of certified judges gave their models; another stops the run.
 
     Raises:
         BadInput: the file belongs to a run that differs (every differing field is named), or is in use.
@@ -50,8 +54,10 @@ async def run_plan(
             client.replay(map(_adaptation, old.adaptations))
             known = current_calls(old.calls)
             reusable.drop_taken(old.calls)
+            if certified is not None and certified != old.certified:
+                journal.append({"v": VERSION, "kind": "certified", **certified})
             on_start(_judged(plan, known.values()), len(plan.cases))
-            runner = Runner(plan, journal, client, known, reusable, now, on_progress)
+            runner = Runner(plan, journal, client, known, reusable, now, on_progress, returned or {})
             return await runner.run(concurrency=concurrency)
 
 
@@ -59,7 +65,7 @@ def _judged(plan: Plan, calls: Iterable[Call]) -> int:
     """Return how many of a plan's cases have a decision on every item of every answer."""
     done = Counter(call.case_id for call in calls if call.role == "judge" and call.done)
     repeats = plan.reading.answer_repeats
-    return sum(0 < done[case.case_id] >= repeats * len(plan.judge_groups(case)) for case in plan.cases)
+    return sum(0 < done[case.case_id] >= repeats * plan.judge_calls(case) for case in plan.cases)
 
 
 def _open(plan: Plan, journal: Journal, *, header: Mapping[str, Any], started: str) -> JournalData:

@@ -95,6 +95,7 @@ def route_to(endpoint: Endpoint) -> Route:
     """
     url = chat_url(endpoint)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    headers["Cache-Control"] = "no-cache"  # every call asks for a sample of its own
     headers["User-Agent"] = f"bedside-bench/{__version__}"
     if credentials := authorization(endpoint):
         headers["Authorization"] = credentials

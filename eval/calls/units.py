@@ -27,13 +27,15 @@ class JudgedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One thing to ask: a case's answer, or with `of_answer` a judge's decisions on a group of its items."""
+    """One thing to ask: a case's answer, or with `of_answer` a judge's decisions on a group of its items, once more."""
 
     case: Case
     repeat: int
     of_answer: JudgedAnswer | None = None
     group: str = WHOLE_CASE
     items: tuple[Item, ...] = ()
+    judge: int = 0
+    judge_repeat: int = 0
 
 
 class Units:

@@ -15,7 +15,7 @@ from builder.dataset.verify import folder_kind
 from builder.errors import BadInput, DigestMismatch
 from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.hub.index import pick_run
-from eval.numbers.notices import BUILTIN
+from eval.judging.certified import BUILTIN
 from eval.results.card import RUNS, run_folders
 from eval.results.stored import read_identity, read_summary, read_tables
 from eval.results.tables import PENDING, Row

@@ -5,11 +5,13 @@ In: a run and one of its numbers. Out: one line of text. What has a field of its
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANEL_IDS
 from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.exports.chosen import ALL, ChosenRun, Number
+from eval.judging.certified import NONE
 from eval.judging.protocol import PROTOCOL
 from eval.numbers.notices import NOT_COMPARABLE
 
@@ -37,9 +39,22 @@ def _parts(run: ChosenRun, number: Number) -> Iterator[str]:
     yield f"protocol {protocol}" if known else f"non-standard protocol {protocol}"
     yield f"semantics sha256:{run.row['semantics_sha256']}"
     yield f"dataset sha256:{run.row['dataset_sha256']}"
-    if run.row["certificate"] is None:
+    yield from jury_notes(run)
+    certificate = run.row["certificate"]
+    if certificate in (None, NONE):
         yield "judge not certified against a reference"
+    elif certificate != "valid":
+        yield f"judges' certificates: {certificate}"
     yield f"run {run.run_id}"
+
+
+def jury_notes(run: ChosenRun) -> Iterator[str]:
+    """Yield what a jury left open, where there is one: its score is the lower of two bounds."""
+    jury = json.loads(run.row["summary_json"]).get("jury")
+    if jury:
+        items, liberal = jury["items"], jury["liberal"]["overall_macro_mean"]
+        upper = "" if liberal is None else f"; liberal bound of the overall score {liberal:.3f}"
+        yield f"conservative bound: {items['unresolved']} of {items['n']} items unresolved by the jury{upper}"
 
 
 def judges(run: ChosenRun) -> str:

@@ -47,13 +47,22 @@ def case_bounds(points: Sequence[Points | None], decided: Sequence[bool | None])
     return example_bounds(worth, decided) if len(worth) == len(points) else Bounds(None, None)
 
 
+def filled(points: Sequence[Points | None], decided: Sequence[bool | None], *, best: bool = False) -> list[bool]:
+    """Return decisions with each missing one taken at its least favourable, or at its `best`: as `scoring.filled`."""
+    pairs = zip(points, decided, strict=True)
+    return [((point or 0) > 0) == best if met is None else met for point, met in pairs]
+
+
 def graded_examples(cases: Sequence[GradedCase]) -> list[Example]:
-    """Return the examples whose every item is decided and has points, in the order of the cases."""
+    """Return the examples that are graded and whose every item has points, in the order of the cases.
+
+    Items that a jury left unresolved are taken at their least favourable.
+    """
     return [
         Example(
             case_id=case.case_id,
             points=tuple(value for value in case.points if value is not None),
-            matched=case.matched,
+            matched=tuple(filled(case.points, case.matched)),
             item_tags=case.item_tags,
             tags=case.tags,
             n_chars=case.n_chars,

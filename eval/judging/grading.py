@@ -2,7 +2,7 @@
 
 In: what a journal file holds. Out: `RunData` for the summary, and each judge reply's decisions for the results tables.
 Decisions are parsed from the stored text every time: what a reply says, `judge` decides, here as at run time.
-A case without an accepted decision on every item is ungraded, never partly scored.
+A case with an item that no judge has a vote on is ungraded, never partly scored.
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from typing import Any, Final, TypeAlias
 from builder.errors import BadInput
 from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead, ExampleFacts
 from eval.calls.journal import JournalData
-from eval.judging.graded import GradedCase, RunData
+from eval.judging.call_notices import call_notices
+from eval.judging.graded import Ballots, GradedCase, RunData
 from eval.judging.judge import RefusedReplyError
-from eval.judging.jury import verdict, vote
-from eval.judging.suites import WHOLE_CASE, Suite, suite_of
+from eval.judging.jury import NO_VOTE, item_votes, missing, verdict
+from eval.judging.suites import STATEMENTS_SUITE, WHOLE_CASE, Suite, suite_of
 
 _TOKENS = ("input", "cached", "output", "reasoning")
-
-UNRESOLVED: Final = "unresolved"
-"""State of a failed case whose judges were all called and decided, but gave no verdict on some item."""
 
 # Why a case has no score, in words that hold no text of a prompt, a rubric, an answer or a reply: a summary and a
 # results folder are passed on. What a server or a judge really said stands in the journal, in each call's `reason`.
@@ -39,7 +37,7 @@ REASONS: Final[Mapping[str, str]] = {
     "budget": "the budget was spent",
     "missing": "no answer was given for this case",
     "invalid_reply": "no reply held exactly one decision for every item",
-    UNRESOLVED: "the jury reached no verdict on every item",
+    NO_VOTE: "on some item no judge said one thing in more than half of its repeats",
 }
 
 
@@ -154,8 +152,26 @@ def grade_cases(
     return tuple(grade_case(head, replies[head.case_id], identity, answer_repeat=n) for head in heads for n in repeats)
 
 
+def scored_run(data: JournalData) -> RunData:
+    """Return a journal's run as `grade_journal` does, if its judges decided on rubric items.
+
+    Raises:
+        BadInput: they did not, or as `grade_journal`.
+    """
+    if data.identity["suite"] == STATEMENTS_SUITE.name:
+        raise BadInput(
+            "journal: expected a run with rubric items, found lists of unsupported statements, which have no score; "
+            "see bedside-bench statements --summarize-only"
+        )
+    return grade_journal(data)
+
+
 def grade_journal(data: JournalData) -> RunData:
-    """Return a journal's run with every selected case graded, failed or pending."""
+    """Return a journal's run with every selected case graded, failed or pending.
+
+    Raises:
+        BadInput: its calls are on cases that it lacks.
+    """
     identity, header = data.identity, data.header
     _check_cases(data)
     replies = case_replies(data)
@@ -186,7 +202,8 @@ def grade_journal(data: JournalData) -> RunData:
         },
         states=reply_states(replies.values()),
         usage={role: _usage(data.calls, role) for role in ("answer", "judge")},
-        notices=tuple(_notices(data)),
+        certified=data.certified,
+        notices=tuple(call_notices(data)),
     )
 
 
@@ -213,39 +230,44 @@ def grade_case(head: CaseHead, replies: Replies, identity: Mapping[str, Any], *,
         return graded
     if answer.state not in JUDGED_ANSWERS or answer.text is None:
         return _failed(graded, "answer", "empty" if answer.state in JUDGED_ANSWERS else answer.state)
-    decided, states = _verdicts(head, replies, identity, answer_repeat=answer_repeat)
-    matched = tuple(value for value in decided if value is not None)
-    if len(matched) == len(decided):
-        return replace(graded, matched=matched, state="graded")
-    graded = replace(graded, decided=decided)
-    refused = next((state for state in states if state not in (None, "ok")), None)
-    state = refused or (None if None in states else UNRESOLVED)
-    return _failed(graded, "judge", state) if state else graded
+    ballots, states = _ballots(head, replies, identity, answer_repeat=answer_repeat)
+    votes = item_votes(ballots)
+    graded = replace(graded, ballots=ballots, decided=tuple(map(verdict, votes)))
+    # An item's replies have all come, and no judge has a vote on it.
+    lost = [
+        list(states[index]) for index, of_item in enumerate(votes) if missing(of_item) and None not in states[index]
+    ]
+    if lost:
+        bad = next((state for of_item in lost for state in of_item if state != "ok"), None)
+        return _failed(graded, "judge", bad or NO_VOTE)
+    if any(None in of_item for of_item in states):
+        return graded
+    return replace(graded, matched=graded.decided, decided=None, state="graded")
 
 
 _NOTHING_MORE: Final = ExampleFacts(tags=(), item_tags=())
 
 
-def _verdicts(
+def _ballots(
     head: CaseHead, replies: Replies, identity: Mapping[str, Any], *, answer_repeat: int
-) -> tuple[tuple[bool | None, ...], list[str | None]]:
-    """Return the jury's verdict on every item, None where it has none, and the state of every reply behind them.
+) -> tuple[Ballots, list[list[str | None]]]:
+    """Return every decision on an answer, and for each item the states of the replies that are to decide it.
 
     The state of a reply that has not come is None.
     """
-    votes: list[list[bool | None]] = [[] for _ in head.items]
-    states: list[str | None] = []
+    ballots: list[tuple[tuple[bool | None, ...], ...]] = []
+    states: list[list[str | None]] = [[] for _ in head.items]
     for judge in range(len(identity["judges"])):
-        asked = [
-            replies.of_items(
+        of_judge = []
+        for repeat in range(identity["repeats"]):
+            asked = replies.of_items(
                 head, grouping=identity["grouping"], answer_repeat=answer_repeat, judge=judge, repeat=repeat
             )
-            for repeat in range(identity["repeats"])
-        ]
-        states += [reply.state if reply else None for of_repeat in asked for reply, _ in of_repeat]
-        for index, of_item in enumerate(votes):
-            of_item.append(vote([of_repeat[index][1] for of_repeat in asked]))
-    return tuple(map(verdict, votes)), states
+            of_judge.append(tuple(decision for _, decision in asked))
+            for of_item, (reply, _) in zip(states, asked, strict=True):
+                of_item.append(reply.state if reply else None)
+        ballots.append(tuple(of_judge))
+    return tuple(ballots), states
 
 
 def _failed(case: GradedCase, role: str, state: str) -> GradedCase:
@@ -286,14 +308,3 @@ def _usage(calls: Sequence[Call], role: str) -> dict[str, int]:
         if known:
             usage[name] = sum(known)
     return usage
-
-
-def _notices(data: JournalData) -> list[str]:
-    notices = []
-    again = sum(call.role == "judge" and call.state == "invalid_reply" for call in data.calls)
-    if again:
-        notices.append(f"unreadable judge replies, asked again and never scored: {again}")
-    dropped = sorted({f"{line['role']} {line['param']} ({line['action']})" for line in data.adaptations})
-    if dropped:
-        notices.append(f"parameters that a server refused were dropped or renamed: {', '.join(dropped)}")
-    return notices

@@ -2,14 +2,21 @@
 
 Rules (spec 3, layer B; decided D1, D2, D4): a judge votes what more than half of its called repeats say, else it has no
 vote. One judge: its vote. Two: both must agree. Three and more: a strict majority of the jury. None stands for
-"no verdict", never for false.
+"no verdict", never for false. An item on which no judge has a vote is missing, and its case ungraded; any other item
+without a verdict is unresolved, a value of its own: it is scored at its worst (conservative) and at its best (liberal).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from eval.judging.graded import Ballots, GradedCase
+
+PENDING: Final = "pending"
+NO_VOTE: Final = "no_vote"
+"""State of a failed case whose judges all replied, but on some item none of them says one thing in most repeats."""
 VOTE_RULE: Final = "more than half of called"
 VERDICT_RULE: Final = "1 that judge; 2 unanimous; 3+ strict majority"
 
@@ -22,6 +29,34 @@ def vote(decisions: Sequence[bool | None]) -> bool | None:
 def verdict(votes: Sequence[bool | None]) -> bool | None:
     """Return the jury's verdict on an item from its judges' votes, or None where the rule gives none."""
     return _more_than_half(votes)
+
+
+def missing(votes: Sequence[bool | None]) -> bool:
+    """Whether an item has no vote at all, so that nothing is known of it: another thing than a jury that disagrees."""
+    return all(given is None for given in votes)
+
+
+def item_votes(ballots: Ballots, judges: Sequence[int] | None = None) -> list[tuple[bool | None, ...]]:
+    """Return the votes on each item, one a judge, in the order of `judges` (all of them where not given)."""
+    of_judges = [ballots[judge] for judge in (range(len(ballots)) if judges is None else judges)]
+    votes = [[vote(decisions) for decisions in zip(*repeats, strict=True)] for repeats in of_judges]
+    return list(zip(*votes, strict=True))
+
+
+def judged_by(case: GradedCase, judges: Sequence[int]) -> GradedCase:
+    """Return a case as some of its judges alone would have graded it, by the rule of so many judges.
+
+    A case that is pending, or whose answer could not be judged, stays as it is.
+    """
+    if not case.ballots or case.state == PENDING:
+        return case
+    votes = item_votes(case.ballots, judges)
+    verdicts = tuple(map(verdict, votes))
+    if any(map(missing, votes)):
+        lost = replace(case, matched=None, decided=verdicts, state="failed")
+        return replace(lost, failed_role="judge", failed_state=NO_VOTE, reason=None)
+    graded = replace(case, matched=verdicts, decided=None, state="graded")
+    return replace(graded, failed_role=None, failed_state=None, reason=None)
 
 
 def _more_than_half(values: Sequence[bool | None]) -> bool | None:

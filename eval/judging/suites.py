@@ -16,6 +16,9 @@ from eval.healthbench import protocol as healthbench
 from eval.judging import judge, protocol
 from eval.judging.texts import Message, Prompts
 from eval.numbers.defaults import HEALTHBENCH_SAMPLES, SAMPLES
+from eval.statements import merge as statement_rules
+from eval.statements import parse as listing
+from eval.statements import protocol as statements
 
 BEDSIDE_NAME: Final = "bedside-bench"
 GROUPINGS: Final = ("case", "item")
@@ -36,7 +39,7 @@ class Suite:
         judge_params: (ids, judge_format=, temperature=) -> the judge call's parameters as requested.
         judge_tokens: the rule behind the reply's token limit, in words, as the identity holds it.
         doubles: whether a reply that was cut at its limit is asked for once more with twice the limit.
-        read_reply: (text, ids) -> one boolean an id; raises `RefusedReplyError`.
+        read_reply: (text, ids) -> one boolean an id; raises `RefusedReplyError`. () where a reply is about no item.
         verbatim: (answer, items=, ids=) -> the reply of the built-in judge in this suite's form.
         protocol: template digest -> the protocol's name while everything else is standard.
         scoring: what the semantics say of the scoring rule beside the dialect.
@@ -101,7 +104,29 @@ HEALTHBENCH_SUITE: Final = Suite(
     stream="numpy default_rng, integers(0, n, (samples, n)) a metric",
     samples=HEALTHBENCH_SAMPLES,
 )
-SUITES: Final = {suite.name: suite for suite in (BEDSIDE_SUITE, HEALTHBENCH_SUITE)}
+# Replies are lists of statements, not decisions on items: cases have no items, and no score is computed from them.
+STATEMENTS_SUITE: Final = Suite(
+    name=statements.SUITE,
+    grouping="case",
+    judge_format="json_object",
+    id_style="none",
+    prompts=statements.listing_prompts,
+    asked_ids=protocol.asked_ids,
+    judge_messages=statements.listing_messages,
+    judge_params=statements.listing_params,
+    judge_tokens=statements.LISTING_MAX_TOKENS,
+    doubles=True,
+    read_reply=listing.read_listing,
+    verbatim=statements.no_listing,
+    protocol=statements.protocol_name,
+    scoring={
+        "rule": f"{statement_rules.LIST_RULE}; {statement_rules.UNION_RULE}",
+        "same": statement_rules.SAME_RULE,
+    },
+    stream="numpy default_rng, appendix H",
+    samples=SAMPLES,
+)
+SUITES: Final = {suite.name: suite for suite in (BEDSIDE_SUITE, HEALTHBENCH_SUITE, STATEMENTS_SUITE)}
 
 
 def suite_of(name: str) -> Suite:

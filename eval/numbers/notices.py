@@ -5,15 +5,17 @@ In: a run and its panel results. Out: sentences in a fixed order. None of them c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from bedside_bench import OFFICIAL_CASES_PER_PANEL, PANEL_IDS
 from eval.healthbench.notices import healthbench_notices
+from eval.judging.certified import BUILTIN
 from eval.judging.graded import RunData
 from eval.judging.protocol import PROTOCOL
 from eval.judging.suites import HEALTHBENCH_SUITE
 from eval.numbers.defaults import SPEC
+from eval.numbers.jury_notices import certificate_notices, jury_notices
 from eval.numbers.panels import Overall, PanelResult, ScoredCase
 from eval.numbers.scoring import NO_POSITIVE_POINTS
 
@@ -22,12 +24,21 @@ NOT_COMPARABLE: Final = "not comparable with official 50-case numbers"
 SAMPLING_ONLY: Final = (
     "intervals cover the sampling of cases only: not the answers' randomness, the judge's variance or provider drift"
 )
-NO_CERTIFICATE: Final = "certificate: none; this judge was not certified against a reference"
-BUILTIN: Final = "builtin:"
 
 
-def run_notices(run: RunData, panels: Sequence[PanelResult], overall: Overall, *, dialect: str) -> Iterator[str]:
-    """Yield a run's notices: what was run, what is missing, how to read the numbers, what its cases show."""
+def run_notices(
+    run: RunData,
+    panels: Sequence[PanelResult],
+    overall: Overall,
+    *,
+    jury: Mapping[str, Any] | None = None,
+    dialect: str,
+) -> Iterator[str]:
+    """Yield a run's notices: what was run, what is missing, how to read the numbers, what its cases show.
+
+    Args:
+        jury: the summary's member of that name, of a run with several judges or repeats.
+    """
     yield from _labels(run, dialect)
     yield from _incomplete(panels)
     if run.suite == HEALTHBENCH_SUITE.name:
@@ -39,8 +50,8 @@ def run_notices(run: RunData, panels: Sequence[PanelResult], overall: Overall, *
     yield from _repeats(run)
     yield from _intervals(panels, overall)
     yield from _cases([case for panel in panels for case in panel.cases if case.score is not None], dialect)
-    if run.certificate is None and not (run.judge_model or "").startswith(BUILTIN):  # a stand-in needs none
-        yield NO_CERTIFICATE
+    yield from jury_notices(run, jury)
+    yield from certificate_notices(run)
     yield from run.notices
 
 

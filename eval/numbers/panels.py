@@ -21,7 +21,7 @@ from eval.healthbench.metrics import clip
 from eval.judging.graded import GradedCase, RunData
 from eval.numbers.bootstrap import Interval, overall_interval, panel_interval, upstream_intervals
 from eval.numbers.defaults import SAMPLES, SEED, SPEC
-from eval.numbers.scoring import Bounds, CaseScore, score_bounds, score_case
+from eval.numbers.scoring import Bounds, CaseScore, filled, score_bounds, score_case
 
 Z95: Final = 1.959963984540054
 """The standard normal's 97.5th percentile."""
@@ -79,6 +79,11 @@ class PanelResult:
         return known(case.value for case in self.cases)
 
     @property
+    def unresolved(self) -> int:
+        """How many items of the graded cases their jury left without a verdict."""
+        return sum(score.unresolved for score in self.graded)
+
+    @property
     def mean(self) -> float | None:
         """The mean over graded cases; None without one."""
         return self._mean(self.scores)
@@ -123,29 +128,52 @@ def _score(case: GradedCase, dialect: str) -> ScoredCase:
         if case.matched is None:
             decided = case.decided or (None,) * len(case.points)
             return ScoredCase(case, None, _bounds(case, decided, dialect))
-        score = _case_score(case, case.matched, dialect)
+        score = _graded_score(case, case.matched, dialect)
+        bounds = _bounds(case, case.matched, dialect) if case.unresolved else Bounds(score.score, score.score)
     except (ValueError, OverflowError) as error:
         raise BadInput(f"case {case.case_id} ({case.benchmark}): {error}; check the data it was judged on") from error
-    return ScoredCase(case, score, Bounds(score.score, score.score))
+    return ScoredCase(case, score, bounds)
 
 
-def _case_score(case: GradedCase, matched: Sequence[bool], dialect: str) -> CaseScore:
+def _graded_score(case: GradedCase, verdicts: Sequence[bool | None], dialect: str) -> CaseScore:
+    """Return a graded case's score: items that its jury left unresolved at their least favourable, counted apart."""
+    if not case.unresolved:
+        return _case_score(case, case.points, verdicts, dialect)
+    score = _case_score(case, case.points, worst_or_best(case, best=False, dialect=dialect), dialect)
+    resolved = [(points, met) for points, met in zip(case.points, verdicts, strict=True) if met is not None]
+    counted = _case_score(case, [points for points, _ in resolved], [met for _, met in resolved], dialect)
+    counts: dict[str, Any] = {name: getattr(counted, name) for name in (*_COUNTS, "severe_rate")}
+    return replace(score, **(counts | {"unresolved": case.unresolved}))
+
+
+def worst_or_best(case: GradedCase, *, best: bool, dialect: str = SPEC) -> list[bool]:
+    """Return the verdicts of a graded case with each unresolved one at its least favourable, or at its best."""
+    verdicts = case.matched or ()
     if case.grading_method == HEALTHBENCH:
-        return examples.case_score(case.points, matched)
-    return score_case(case.grading_method, _points(case), matched, dialect=dialect)
+        return examples.filled(case.points, verdicts, best=best)
+    return filled(case.grading_method, _points(case.points), verdicts, best=best, dialect=dialect)
+
+
+def _case_score(
+    case: GradedCase, points: Sequence[int | float | None], matched: Sequence[bool | None], dialect: str
+) -> CaseScore:
+    decided = [met for met in matched if met is not None]
+    if case.grading_method == HEALTHBENCH:
+        return examples.case_score(points, decided)
+    return score_case(case.grading_method, _points(points), decided, dialect=dialect)
 
 
 def _bounds(case: GradedCase, decided: Sequence[bool | None], dialect: str) -> Bounds:
     if case.grading_method == HEALTHBENCH:
         return examples.case_bounds(case.points, decided)
-    return score_bounds(case.grading_method, _points(case), decided, dialect=dialect)
+    return score_bounds(case.grading_method, _points(case.points), decided, dialect=dialect)
 
 
-def _points(case: GradedCase) -> tuple[int | float, ...]:
-    points = tuple(value for value in case.points if value is not None)
-    if len(points) != len(case.points):
+def _points(points: Sequence[int | float | None]) -> tuple[int | float, ...]:
+    known_ = tuple(value for value in points if value is not None)
+    if len(known_) != len(points):
         raise ValueError("points: expected a number for every item, found null")
-    return points
+    return known_
 
 
 def nested(scored: Sequence[ScoredCase]) -> tuple[ScoredCase, ...]:
@@ -174,7 +202,14 @@ def _mean_case(answers: Sequence[ScoredCase]) -> ScoredCase:
     return ScoredCase(answers[0].case, CaseScore(score=mean_of(values), flags=flags, **counts, **means), bounds)
 
 
-_COUNTS: Final = ("n_matched", "severe_matched", "minus3_matched", "negatives_judged", "negatives_matched")
+_COUNTS: Final = (
+    "n_matched",
+    "severe_matched",
+    "minus3_matched",
+    "negatives_judged",
+    "negatives_matched",
+    "unresolved",
+)
 _MEANS: Final = ("raw_score", "recall", "precision", "severe_rate")
 
 

@@ -18,7 +18,7 @@ from eval.calls.journal import json_lines, read_journal
 from eval.healthbench.recorded import Imported, adjust, differences, rescore
 from eval.healthbench.summary import LengthRule
 from eval.judging.graded import GradedCase, RunData
-from eval.judging.grading import answer_repeats, grade_journal
+from eval.judging.grading import answer_repeats, scored_run
 from eval.judging.identity import semantics_sha256
 from eval.judging.suites import BEDSIDE_NAME
 from eval.numbers.summary import summarise
@@ -51,7 +51,7 @@ def read_run(path: Path, *, mirror: Path | None = None) -> RunData:
     if imported is not None:
         return imported.run
     if is_journal(path):
-        run = grade_journal(read_journal(path))
+        run = scored_run(read_journal(path))
         if mirror is not None:
             _check_same_data(run, mirror)
         return run

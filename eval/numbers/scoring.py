@@ -36,10 +36,12 @@ class CaseScore:
     """The score of one case and what it is made of; None where a value is not defined.
 
     `score`, `recall` and `precision` lie in [0, 1]; a HealthBench example's `score` may be below 0. It is None where a
-    dialect refuses the rubric. `raw_score` is the points ratio before clipping, `matched_points` and
-    `positive_points` its two sums (points panels only). `severe_matched` counts matched items of -2 or -3 points,
-    `minus3_matched` those of -3; None where points have no such meaning. `severe_rate` (plan panels only) is severe /
-    all matched items in `spec`; in the upstream dialects 1.0 if a +3 item was missed or a -3 item matched, else 0.0.
+    dialect refuses the rubric. Where a jury left items `unresolved`, the score, `raw_score`, `recall` and `precision`
+    take them at their least favourable, and every count is of the others. `raw_score` is the points ratio before
+    clipping, `matched_points` and `positive_points` its two sums (points panels only). `severe_matched` counts matched
+    items of -2 or -3 points, `minus3_matched` those of -3; None where points have no such meaning. `severe_rate` (plan
+    panels only) is severe / all matched items in `spec`; in the upstream dialects 1.0 if a +3 item was missed or a -3
+    item matched, else 0.0.
     """
 
     score: float | None
@@ -54,6 +56,7 @@ class CaseScore:
     recall: float | None = None
     precision: float | None = None
     severe_rate: float | None = None
+    unresolved: int = 0
     flags: tuple[str, ...] = ()
 
 
@@ -154,15 +157,31 @@ def score_bounds(
     Every score rises with an item that earns and falls (or stays) with any other, so two imputations suffice: the
     worst takes earning items as false and the rest as true, the best the reverse.
     """
-    earns = [_earns(grading_method, p, dialect) for p in points]
-    if len(earns) != len(matched):
-        raise ValueError(f"decisions: expected {len(earns)}, one an item, found {len(matched)}")
-    worst = [not e if m is None else m for e, m in zip(earns, matched, strict=True)]
-    best = [e if m is None else m for e, m in zip(earns, matched, strict=True)]
+    worst, best = (filled(grading_method, points, matched, best=best, dialect=dialect) for best in (False, True))
     return Bounds(
         worst=score_case(grading_method, points, worst, dialect=dialect).score,
         best=score_case(grading_method, points, best, dialect=dialect).score,
     )
+
+
+def filled(
+    grading_method: str,
+    points: Sequence[Points],
+    matched: Sequence[bool | None],
+    *,
+    best: bool = False,
+    dialect: str = SPEC,
+) -> list[bool]:
+    """Return decisions with each missing one (None) taken at its least favourable: an earning item as false, any other
+    as true; or at its `best`, the reverse.
+
+    Raises:
+        ValueError: there is not one decision an item.
+    """
+    earns = [_earns(grading_method, p, dialect) for p in points]
+    if len(earns) != len(matched):
+        raise ValueError(f"decisions: expected {len(earns)}, one an item, found {len(matched)}")
+    return [(e == best) if m is None else m for e, m in zip(earns, matched, strict=True)]
 
 
 def _earns(grading_method: str, point: Points, dialect: str) -> bool:

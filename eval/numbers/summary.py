@@ -15,15 +15,17 @@ from bedside_bench import F1_WEIGHTED_RUBRIC
 from builder.errors import BadInput
 from builder.healthbench.names import META
 from eval.healthbench.meta_report import meta_member
-from eval.healthbench.panels import healthbench_panels
 from eval.healthbench.summary import LengthRule, healthbench_member
+from eval.judging.certified import certificate_label
 from eval.judging.graded import RunData
 from eval.judging.suites import HEALTHBENCH_SUITE, suite_of
 from eval.numbers.bootstrap import Interval
 from eval.numbers.defaults import SEED, SPEC
+from eval.numbers.jury import is_jury, jury_member
 from eval.numbers.notices import run_notices
-from eval.numbers.panels import Overall, PanelResult, ScoredCase, known, mean_of, score_panels, wilson95
+from eval.numbers.panels import Overall, PanelResult, ScoredCase, known, mean_of, wilson95
 from eval.numbers.scoring import NO_POSITIVE_POINTS
+from eval.numbers.suite_panels import panels_of
 
 DEFINITIONS: Final = {
     "worst, best": "mean over all selected cases; missing decisions taken at their least and most favourable",
@@ -58,10 +60,8 @@ def summarise(
     samples = suite_of(run.suite).samples if samples is None else samples
     healthbench = run.suite == HEALTHBENCH_SUITE.name
     _check_settings(healthbench, dialect, length)
-    if healthbench:
-        panels, overall = healthbench_panels(run, samples=samples, seed=seed)
-    else:
-        panels, overall = score_panels(run, dialect=dialect, samples=samples, seed=seed)
+    panels, overall = panels_of(run, dialect=dialect, samples=samples, seed=seed)
+    jury = jury_member(run, dialect=dialect, samples=samples, seed=seed) if is_jury(run) else None
     own = _of_suite(run, panels, samples=samples, seed=seed, length=length) if healthbench else {}
     upstream_keys = _upstream_keys(run, panels, overall, spec=dialect == SPEC)
     return {
@@ -82,10 +82,12 @@ def summarise(
         "overall_ci_degenerate": overall.interval.degenerate if overall.interval else None,
         "panels": {panel.panel: _panel_diagnostics(panel) for panel in panels},
         **own,
+        **({"jury": jury} if jury else {}),
         "definitions": _definitions(run, dialect),
         "usage": {role: dict(run.usage.get(role, {})) for role in ("answer", "judge")},
-        "certificate": run.certificate,
-        "notices": list(run_notices(run, panels, overall, dialect=dialect)),
+        "certificate": certificate_label(run),
+        "certified": run.certified,
+        "notices": list(run_notices(run, panels, overall, jury=jury, dialect=dialect)),
         "software": dict(software),
     }
 
@@ -172,6 +174,7 @@ def _panel_diagnostics(panel: PanelResult) -> dict[str, Any]:
         "n_expected": len(panel.cases),
         "n_failed": sum(case.failed for case in panel.cases),
         "n_pending": sum(case.pending for case in panel.cases),
+        "n_unresolved": panel.unresolved,
         "worst": bounds.worst,
         "best": bounds.best,
         "ci_degenerate": panel.interval.degenerate if panel.interval else None,

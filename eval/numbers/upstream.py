@@ -233,7 +233,8 @@ def _score_notices(rows: Iterable[_Row]) -> Iterator[str]:
 
 def _rescored(case: GradedCase, dialect: str) -> float | None:
     points = [value for value in case.points if value is not None]
-    return score_case(case.grading_method, points, case.matched or (), dialect=dialect).score
+    verdicts = [met for met in case.matched or () if met is not None]  # an upstream run has one judge
+    return score_case(case.grading_method, points, verdicts, dialect=dialect).score
 
 
 def _same(own: Any, score: float | None) -> bool:

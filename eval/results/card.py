@@ -26,8 +26,9 @@ from builder.errors import BadInput
 from builder.healthbench.names import SUITE as HEALTHBENCH
 from builder.hub.place import REPO_ID
 from builder.tree.licence import LEGAL_PREFIXES
+from eval.judging.certified import BUILTIN
 from eval.judging.protocol import PROTOCOL
-from eval.numbers.notices import BUILTIN, NOT_COMPARABLE, WIDER
+from eval.numbers.notices import NOT_COMPARABLE, WIDER
 from eval.results.schemas import ALL_SCHEMAS, EXAMPLES, RUN_SCHEMA, tables_of
 
 RUNS: Final = "runs"

@@ -32,7 +32,7 @@ from builder.dataset.folder import (
 from builder.dataset.footers import CARD
 from builder.errors import BadInput, DigestMismatch
 from eval.calls.journal import JournalData, read_journal
-from eval.judging.grading import answer_repeats, case_replies, grade_journal
+from eval.judging.grading import answer_repeats, case_replies, scored_run
 from eval.numbers.defaults import SEED, SPEC
 from eval.numbers.panels import score_cases
 from eval.numbers.readers import read_run, summarise_run
@@ -175,7 +175,7 @@ def add_run(folder: Path, out: Path) -> Added:
 
 def _make(data: JournalData, journal: Path, *, summary_bytes: bytes, with_texts: bool) -> _Run:
     """Return the rows and digests of a journal's run."""
-    identity, replies, graded = data.identity, case_replies(data), grade_journal(data)
+    identity, replies, graded = data.identity, case_replies(data), scored_run(data)
     summary = summarise_run(graded, dialect=SPEC, seed=SEED, software={})
     if not _says_the_same(summary_bytes, summary):
         own = journal.with_suffix(".summary.json")

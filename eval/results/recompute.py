@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from bedside_bench import PANELS_BY_ID, sha256_json
 from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.calls.call import Call, CaseHead, ExampleFacts
+from eval.calls.lines import check_certified
 from eval.judging.graded import RunData
 from eval.judging.grading import JudgeReply, Replies, Unit, grade_cases, reply_states
 from eval.judging.suites import WHOLE_CASE
@@ -47,7 +48,7 @@ KEPT: Final = (
     "content_sha256",
     "data",
     "usage",
-    "certificate",
+    "certified",
     "software",
 )
 """Members of a summary that only the journal determines, as it does the last of its notices."""
@@ -161,8 +162,19 @@ def _run_data(held: _Held, *, identity: Mapping[str, Any], summary: Mapping[str,
         data={"repo": data.get("repo"), "revision": data.get("revision"), "n_cases": identity["n_cases"]},
         states=reply_states(held.replies.values()),
         usage={role: _mapping(_mapping(summary.get("usage")).get(role)) for role in ("answer", "judge")},
-        certificate=summary.get("certificate"),
+        certified=_certified(summary.get("certified"), n_judges=len(identity["judges"])),
     )
+
+
+def _certified(value: object, *, n_judges: int) -> Mapping[str, Any] | None:
+    """Return what a summary says of certificates; of anything that no run wrote nothing, which then differs from it."""
+    if not isinstance(value, dict):
+        return None
+    try:
+        check_certified(value, n_judges=n_judges)
+    except ValueError:
+        return None
+    return value
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

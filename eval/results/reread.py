@@ -1,6 +1,6 @@
-"""A run read back from its results folder, verified, in the shape that scores are computed from.
+"""A run read back from its results folder, verified, or from its journal, in the shape that scores are computed from.
 
-In: a run's folder, or a results folder that holds one. Out: the `RunData` that its journal would give.
+In: a run's folder, a results folder that holds one, or a result file. Out: the `RunData` that its journal would give.
 """
 
 from __future__ import annotations
@@ -9,11 +9,22 @@ from pathlib import Path
 
 from builder.errors import BadInput, DigestMismatch
 from eval.judging.graded import RunData
+from eval.numbers.readers import read_run
 from eval.results.card import RUNS, run_folders
 from eval.results.link import check_link
 from eval.results.recompute import run_data_from_tables
 from eval.results.stored import read_identity, read_summary, read_tables
 from eval.results.verify import verify_run
+
+
+def run_at(path: Path, *, mirror: Path | None = None) -> RunData:
+    """Return the run at a place: a results folder, or a result file of any kind.
+
+    Raises:
+        BadInput: as `run_of_folder` and `read_run`.
+        DigestMismatch: as these.
+    """
+    return run_of_folder(path, mirror=mirror) if path.is_dir() else read_run(path, mirror=mirror)
 
 
 def run_of_folder(folder: Path, *, mirror: Path | None = None) -> RunData:

@@ -48,6 +48,7 @@ SCORES_SCHEMA: Final = pa.schema(
         *_columns(_NUMBER, "score worst best raw_score recall precision"),
         *_columns(_COUNT, "n_items n_matched negatives_judged negatives_matched severe_matched minus3_matched"),
         ("flags", pa.list_(_TEXT)),
+        *_columns(_COUNT, "n_unresolved"),
     ]
 )
 DECISIONS_SCHEMA: Final = pa.schema(

@@ -180,6 +180,7 @@ def _score_row(scored: ScoredCase) -> Row:
         **{name: getattr(score, name, None) for name in _OF_THE_SCORE},
         "n_items": len(case.item_ids),
         "flags": [*about, *(score.flags if score else ())],
+        "n_unresolved": score.unresolved if score else None,
     }
 
 

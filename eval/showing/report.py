@@ -13,6 +13,7 @@ from typing import Any, Final
 from eval.calls.reply import one_line
 from eval.showing.cells import BAR, bar, interval_cell, number
 from eval.showing.healthbench_table import healthbench_rows
+from eval.showing.jury_table import jury_rows
 
 WIDTH: Final = 80
 _LEFT: Final = 31  # columns of a row's name and count
@@ -26,15 +27,16 @@ def score_table(summary: Summary) -> str:
     Where cases are ungraded, a second row gives the worst and the best mean that they leave open. Of a HealthBench run
     the table is another: clipped and raw means, overall and by tag.
     """
+    jury = ["", *jury_rows(summary["jury"])] if "jury" in summary else []
     if "healthbench" in summary:
-        return "\n".join([*healthbench_rows(summary), "", *signature(summary)])
+        return "\n".join([*healthbench_rows(summary), *jury, "", *signature(summary)])
     head = f"{'panel':<24}{'n':>7}  {'mean':>5}  {'95% interval':<14}  0{'.' * (BAR - 2)}1"
     rule = "-" * len(head)
     rows = [row for panel, about in summary["panels"].items() for row in _panel_rows(panel, about, summary)]
     lines = [head, rule, *rows, rule, *_overall_rows(summary)]
     if summary["overall_ci_degenerate"] or any(about["ci_degenerate"] for about in summary["panels"].values()):
         lines.append(_FLAGGED)
-    return "\n".join([*lines, "", *signature(summary)])
+    return "\n".join([*lines, *jury, "", *signature(summary)])
 
 
 def _panel_rows(panel: str, about: Mapping[str, Any], summary: Summary) -> list[str]:

@@ -23,7 +23,7 @@ from builder.healthbench.names import CORE, SUITE
 from eval.calls.call import current_calls
 from eval.calls.endpoint import Endpoint
 from eval.calls.journal import Journal
-from eval.calls.plan import Limits, Model, Plan, Reading
+from eval.calls.plan import Judge, Limits, Model, Plan, Reading
 from eval.calls.run import Progress
 from eval.calls.start import run_plan
 from eval.cases import Case, CaseSet, Item
@@ -81,8 +81,8 @@ def measure(data: CaseSet, concurrency: int, url: str, output: Path) -> dict[str
         cases=data.cases,
         selection={"panels": None, "smoke": False, "limit": None},
         answer=model,
-        judge=replace(model, name="judge"),
-        reading=Reading(prompts=suite.prompts(), judge_format=suite.judge_format, grouping=suite.grouping),
+        judges=(Judge(replace(model, name="judge")),),
+        reading=Reading(prompts=suite.prompts(), grouping=suite.grouping),
         limits=Limits(),
     )
     first: list[tuple[float, float]] = []

@@ -1,0 +1,100 @@
+"""What a reader must know of who judged: how far the jury agreed, whose vendor is whose, what its certificates say.
+
+In: a run, and of a jury the summary's member. Out: sentences in a fixed order. None of them changes a number.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from eval.judging.certified import NONE, NOT_NEEDED, certificate_label
+from eval.judging.graded import RunData
+
+NO_CERTIFICATE: Final = "certificate: none; this judge was not certified against a reference"
+EVEN: Final = "repeats a judge: an even number can tie, and a tie is no vote; an odd number is better"
+
+
+def jury_notices(run: RunData, jury: Mapping[str, Any] | None) -> Iterator[str]:
+    """Yield what a jury's numbers are, and which judges are of whose vendor."""
+    if jury is not None:
+        yield from _verdicts(jury)
+        yield from _lost_calls(run)
+    if run.identity is not None:
+        yield from _vendors(run.identity)
+
+
+def _verdicts(jury: Mapping[str, Any]) -> Iterator[str]:
+    items, n, repeats = jury["items"], jury["n_judges"], jury["repeats"]
+    rule = {1: "its vote decides", 2: "both must agree"}.get(n, "a strict majority decides")
+    judges = "1 judge" if n == 1 else f"{n} judges"
+    yield (
+        f"jury of {judges} x {repeats} calls: a judge's vote is what more than half of its calls say, {rule}; "
+        f"of {items['n']} items {items['unresolved']} unresolved, {items['missing']} missing"
+    )
+    if items["unresolved"]:
+        yield (
+            "the score is the conservative bound: unresolved items that earn points count as not met, all others as "
+            "met; the liberal bound is the reverse"
+        )
+    if repeats % 2 == 0:
+        yield f"{repeats} {EVEN}"
+
+
+def _lost_calls(run: RunData) -> Iterator[str]:
+    """Yield how many judge calls brought no decision: each takes a vote away and may leave an item unresolved."""
+    lost = {state: n for state, n in run.states.get("judge", {}).items() if state != "ok"}
+    if lost:
+        named = ", ".join(f"{state} {n}" for state, n in lost.items())
+        yield (
+            f"judge calls without a decision: {sum(lost.values())} ({named}); a vote that lacks them may be missing; "
+            "repeating the command asks for them again"
+        )
+
+
+def _vendors(identity: Mapping[str, Any]) -> Iterator[str]:
+    """Yield shared vendors, and those that nobody named: what is unknown cannot be ruled out."""
+    judges = [judge for judge in identity["judges"] if judge["endpoint"] != "builtin"]
+    answer = identity["answer"].get("vendor")
+    if not judges:
+        return
+    same = [judge["model"] for judge in judges if answer is not None and judge["vendor"] == answer]
+    if same and len(identity["judges"]) == 1:
+        yield (
+            f"the only judge, {same[0]}, and the answer model are of one vendor ({answer}): what one makes up the "
+            "other may find plausible, and no judge of another vendor looked"
+        )
+    elif same:
+        yield (
+            f"of the answer model's vendor ({answer}) are also: {', '.join(same)}; their scores alone, and the jury's "
+            "without them, stand apart"
+        )
+    yield from _shared(judges)
+    unknown = [judge["model"] for judge in judges if judge["vendor"] is None]
+    policy = identity["answer"]["source"] == "policy"  # made by us, of no vendor
+    unnamed = [*(["the answer model"] if answer is None and not policy else []), *unknown]
+    if unnamed:
+        yield f"vendor unknown: {', '.join(unnamed)}; whether a judge shares the answer's vendor cannot be said"
+
+
+def _shared(judges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    models = defaultdict(list)
+    for judge in judges:
+        models[judge["vendor"]].append(judge["model"])
+    for vendor, named in models.items():
+        if vendor is not None and len(named) > 1:
+            yield f"judges of one vendor ({vendor}), whose errors may go together: {', '.join(named)}"
+
+
+def certificate_notices(run: RunData) -> Iterator[str]:
+    """Yield the label of a run's certificates, and of which judge what is wrong."""
+    label = certificate_label(run)
+    if label is None:
+        return
+    judges = (run.certified or {}).get("judges", ())
+    if label == NONE and len(judges) <= 1:
+        yield NO_CERTIFICATE
+        return
+    said = [f"{judge['model']} {judge['state']}" for judge in judges if judge["state"] != NOT_NEEDED]
+    yield f"certificate: {label} ({', '.join(said)})" if said else f"certificate: {label}"
