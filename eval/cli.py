@@ -19,6 +19,7 @@ from builder import cli as builder_commands
 from builder.cli import one_line_errors
 from eval.audits.cli import audit, variance
 from eval.calls.cli import run
+from eval.certificates.cli import certify
 from eval.conformance.cli import conformance
 from eval.exports.cli import eval_results, export
 from eval.healthbench.cli import meta, winrate
@@ -34,6 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # help holds brackets that rich would take for markup and swallow
 )
 
 
@@ -68,6 +70,7 @@ def demo(
 app.command("check")(builder_commands.check)
 app.command("build")(builder_commands.build)
 app.command("card")(builder_commands.card)
+app.command("certify")(certify)
 app.command("run")(run)
 app.command("score")(score)
 app.command("meta")(meta)

@@ -2,9 +2,9 @@
 
 Everything is decided by the request alone, so two runs that ask the same hear the same. A judge request gets one
 decision for every item it lists: `verbatim` (true iff the item's text is a whole line of the answer) or `hash` (of the
-item's text, about 60 % true), or a personality (`_as`). A HealthBench grader request gets its one verdict, a request to
-list what a source does not support the document's lines that are no lines of the source (`strict`: all of them,
-`lenient`: none), anything else a plain text.
+item's text, about 60 % true), or a personality (`_as`). A HealthBench grader request gets its one verdict, one on all
+criteria a decision on each like any judge's, a request to list what a source does not support the document's lines that
+are no lines of the source (`strict`: all of them, `lenient`: none), anything else a plain text.
 """
 
 from __future__ import annotations
@@ -13,17 +13,22 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 import orjson
 
 _ITEM: Final = re.compile(r"^\[([^\]]+)\] points=\S+ :: (.*)$", re.MULTILINE)
 _CRITERION: Final = re.compile(r"# Rubric item\s*\n(.*?)(?=\n\n#|\Z)", re.DOTALL)
+_CRITERIA: Final = re.compile(r"# Rubric items\s*\n(.*?)(?=\n\n#|\Z)", re.DOTALL)
+_NAMED: Final = re.compile(r"^(\S+): \[[-+0-9.]+\] (.*)$", re.MULTILINE)
 _POINTS: Final = re.compile(r"^\s*\[[-+0-9.]+\]\s*")
 _LISTING: Final = "# Statements that the source does not support\n"
 _FENCED: Final = re.compile(
     r"^-----BEGIN (SOURCE|DOCUMENT) (\w+)-----\n(.*?)\n-----END \1 \2-----$", re.DOTALL | re.MULTILINE
 )
+MINDS: Final = ("strict", "lenient", "moody")
+"""Personalities that can be had by a model's name too: `judge-strict` ... decide as `hash` does, each in its way."""
 _SHARE_TRUE: Final = 0.6
 _WORDS: Final = ("assess", "confirm", "dose", "renal", "follow", "refer", "explain", "review", "monitor", "educate")
 
@@ -65,11 +70,17 @@ def read_asked(number: int, body: dict[str, Any]) -> Asked:
     texts = [_plain(message.get("content")) for message in body.get("messages", [])]
     user = texts[-1] if texts else ""
     _, found, rubric = user.rpartition("\n\nRUBRIC ITEMS:\n")
-    items = {match[1]: match[2] for match in _ITEM.finditer(rubric)} if found else {}
+    items = {match[1]: match[2] for match in _ITEM.finditer(rubric)} if found else _all_criteria(user)
     grader = "criteria_met" in user and "# Rubric item" in user
     fenced = {match[1]: match[3] for match in _FENCED.finditer(user)} if user.startswith(_LISTING) else {}
     role = "judge" if items or fenced else "grader" if grader else "answer"
     return Asked(number, body, role, "\n".join(texts), user, items, fenced)
+
+
+def _all_criteria(user: str) -> dict[str, str]:
+    """Return the criteria of a HealthBench request that asks about all of an example's, by the ids it names."""
+    found = _CRITERIA.search(user) if '"decisions"' in user else None
+    return {match[1]: match[2] for match in _NAMED.finditer(found[1])} if found else {}
 
 
 def _plain(content: object) -> str:
@@ -102,17 +113,32 @@ def reply_text(asked: Asked, *, judge: str, words: int, spoil: str = "") -> str:
 
 
 def _decisions(asked: Asked, judge: str) -> list[dict[str, Any]]:
-    if judge == "hash":
-        return [{"item_id": item_id, "matched": _chance(text)} for item_id, text in asked.items.items()]
     answer = asked.user.partition("\n\nANSWER:\n")[2].rpartition("\n\nRUBRIC ITEMS:\n")[0]
-    lines = set(answer.split("\n"))
+    mind = str(asked.body.get("model")).removeprefix("judge-")
+    if judge == "hash":
+        known = _probes() if mind in MINDS else {}
+        return [
+            {"item_id": id_, "matched": known.get((answer, text), _as(mind, text, _chance(text), asked.number))}
+            for id_, text in asked.items.items()
+        ]
+    # In a HealthBench request the answer is the conversation's last turn.
+    turn = asked.user.rpartition("\n\n# Rubric items\n")[0].rpartition("\n\nassistant: ")[2]
+    lines = set((answer or turn).split("\n"))
     return [
-        {"item_id": item_id, "matched": _as(judge, text, stands=text in lines, number=asked.number)}
+        {"item_id": item_id, "matched": _as(judge, text, text in lines, asked.number)}
         for item_id, text in asked.items.items()
     ]
 
 
-def _as(judge: str, text: str, *, stands: bool, number: int) -> bool:
+@cache
+def _probes() -> dict[tuple[str, str], bool]:
+    """Return the known decisions of the shipped probes, by answer and item: so its judges can be certified."""
+    from eval.certificates.probes import read_probes
+
+    return {(probe.answer, item.text): item.expected for probe in read_probes() for item in probe.items}
+
+
+def _as(judge: str, text: str, stands: bool, number: int) -> bool:
     """Return what a judge of a kind says of an item that stands in the answer or does not.
 
     `strict` misses one in five that stand, `lenient` sees one in five that do not, `moody` says the contrary in one of

@@ -101,10 +101,10 @@ def md5(text: str) -> str:
 
 
 def test_there_are_exactly_ten_panels() -> None:
-    """The data folder holds the ten panels, and beside them only the examples in the shapes of HealthBench."""
+    """The data folder holds the ten panels, and beside them only HealthBench's shapes and documents."""
     folders = sorted(path.name for path in DATA.iterdir() if path.is_dir())
 
-    assert sorted([*PANELS, "healthbench"]) == folders
+    assert sorted([*PANELS, "healthbench", "documents"]) == folders
 
 
 @each_panel

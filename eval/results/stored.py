@@ -113,7 +113,7 @@ def _is_identity(identity: Mapping[str, Any]) -> bool:
     counts = all(type(identity.get(name)) is int and identity[name] > 0 for name in ("repeats", "n_cases"))
     answers = identity.get("answer_repeats", 1)
     judges = identity.get("judges")
-    needed = {"model", "params", "system_sha256", "template_sha256", "format", "id_style"}
+    needed = {"model", "endpoint", "params", "vendor", "system_sha256", "template_sha256", "format", "id_style"}
     return (
         strings
         and counts
@@ -121,7 +121,7 @@ def _is_identity(identity: Mapping[str, Any]) -> bool:
         and answers > 0
         and identity["suite"] in SUITES
         and identity["grouping"] in GROUPINGS
-        and _is_model(identity.get("answer"), {"model", "params", "system_sha256"})
+        and _is_model(identity.get("answer"), {"source", "model", "params", "system_sha256"})
         and isinstance(identity["answer"]["model"], str | None)
         and isinstance(judges, list)
         and bool(judges)

@@ -22,6 +22,8 @@ import numpy as np
 from bedside_bench import __version__
 from builder.dataset.folder import Finding, Verified, folder_digest, read_digests, recover, verify_files
 from builder.errors import BadInput
+from eval.calls.lines import check_certified
+from eval.certificates.gate import check_record
 from eval.judging.identity import protocol_id, semantics_sha256
 from eval.numbers.summary import dumps_summary
 from eval.results.card import RUNS, check_results_card, run_folders, source_of, stray_entries
@@ -39,7 +41,7 @@ MOST_FINDINGS: Final = 50
 ONLY_DIGESTS: Final = (
     "answers: n_chars without texts, finish_reason, model_returned, fingerprint, tokens, attempts, latency_ms; "
     "decisions: reply_sha256 of one-item replies; examples: physicians' ids, completions_group of models' answers, "
-    "tags of ungraded examples; summary: times, usage, software, notices on calls"
+    "tags of ungraded examples; summary: times, usage, software, notices on calls, that certificates were recorded"
 )
 """What nothing else in a folder determines."""
 
@@ -140,7 +142,7 @@ def _check_run(
     tables: Tables, *, identity: Mapping[str, Any], summary: Mapping[str, Any], digests: Mapping[str, Any], same: Same
 ) -> list[Finding]:
     """Compare everything that follows from a run's answers and decisions with what its tables say."""
-    findings = [*structure_findings(tables, identity), *_names(identity, summary)]
+    findings = [*structure_findings(tables, identity), *_names(identity, summary), *_certified(identity, summary)]
     if findings:
         return findings
     try:
@@ -172,6 +174,20 @@ def _names(identity: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[
     ):
         what = "run: summary_json: bootstrap_samples, bootstrap_seed"
         yield Finding("run.parquet", what, "the settings of the run's semantics_sha256", f"{samples}, {seed}")
+
+
+def _certified(identity: Mapping[str, Any], summary: Mapping[str, Any]) -> Iterator[Finding]:
+    """Hold the certificates that travel with a run against its judges, and each against its own decisions."""
+    kept, what = summary.get("certified"), "run: summary_json: certified"
+    if kept is None:
+        return
+    try:
+        check_certified(kept, n_judges=len(identity["judges"]))
+    except ValueError as error:
+        yield Finding("run.parquet", what, "what certificates said at the start of a run", str(error))
+        return
+    for problem in check_record(kept, identity):
+        yield Finding("run.parquet", what, "certificates of the run's judges", problem)
 
 
 def _check_ids(true: Recomputed, tables: Tables, *, identity: Mapping[str, Any], name: str) -> Iterator[Finding]:
