@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.audits.grouping import Agreement, Estimate, Halo, Order, PanelAudit, audit, looks
 from eval.audits.recommendation import ATOMIC, RULE, agreement_floor, halo_seen, order_seen, recommend
 from eval.audits.sides import AnswerName, Side, Sides, match, spent_on
@@ -23,8 +24,11 @@ from eval.showing.cells import interval_cell, number
 FORMAT: Final = "bedside-bench/audit/1"
 WIDTH: Final = 80
 DEFINITIONS: Final = {
-    "compared": "decisions of one judge at one repeat on one item of one answer, made in both modes; cases of one "
-    "item are asked in the same words in both and enter only the scores",
+    "compared": "decisions of one judge at one repeat on one item of one answer, made in both modes; in cases of one "
+    "item neither place nor neighbours can sway a decision: they enter only the scores",
+    "wording": "BedsideBench judges read the same words in both modes; HealthBench's grader reads this project's "
+    "wording for one criterion in the atomic mode and for all of them in the one call, so that a difference between "
+    "the modes may be one between the wordings",
     "ci95": "percentile interval of resamples of cases within panels; the halo's share has the exact binomial one, "
     "which takes disagreements as independent",
     "ci_all_looks": "the interval at 1 - 0.05 / looks, so that those of all panels hold at once in 95% of audits",
@@ -241,6 +245,8 @@ def _notes(report: Mapping[str, Any]) -> Iterator[str]:
     dropped = f"in one run only: {report['n_in_one_run_only']}; ungraded in a run: {report['n_ungraded']}"
     yield from _wrapped(f"answers: {report['n_answers']}; {dropped}")
     yield from _wrapped(report["looks"])
+    if report["suite"] == HEALTHBENCH:
+        yield from _wrapped(f"wording: {DEFINITIONS['wording']}")
     yield from _wrapped(f"yardstick: {DEFINITIONS['yardstick']}")
 
 

@@ -4,7 +4,7 @@ In: pairs of one graded answer, judged in one call and atomically. Out: a table,
 (`COLUMNS`): every measure of an audit is a function of such sums, so that one bootstrap serves them all.
 
 d is 1 where the one call says true and the atomic call false, -1 where it is the reverse, 0 where they agree.
-Cases of one item are asked in the same words in both modes: they have no row.
+In cases of one item neither place nor neighbours can matter: they have no row.
 """
 
 from __future__ import annotations

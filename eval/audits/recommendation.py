@@ -28,8 +28,9 @@ RULE: Final = (
     f"binomial interval the lower one), no order or halo effect is seen at 95%, and the score difference's interval "
     f"lies within +-{LARGEST_SHIFT}; {ATOMIC}: one effect is sure, at 1 - 0.05 / looks, as each panel is looked at "
     f"three times: order (the slope's interval leaves out 0), halo (the share's lies above 0.5 and above its expected "
-    f"value), or a score difference beyond +-{LARGEST_SHIFT}; {EITHER}: every case has one item, and both modes send "
-    f"the same words; {NOT_DECIDED}: anything else, and always below {LEAST_CASES} cases of two items and more"
+    f"value), or a score difference beyond +-{LARGEST_SHIFT}; {EITHER}: every case has one item, so that neither "
+    f"place nor neighbours can matter; {NOT_DECIDED}: anything else, and always below {LEAST_CASES} cases of two items "
+    f"and more"
 )
 
 
@@ -44,7 +45,7 @@ class Recommendation:
 def recommend(audit: PanelAudit) -> Recommendation:
     """Return the recommendation that the rule gives, never more than the intervals allow."""
     if not audit.n_compared and audit.n_cases and audit.agreement.equal.n == 0 and not audit.undecided:
-        return Recommendation(EITHER, ("every case has one item: both modes send the same words",))
+        return Recommendation(EITHER, ("every case has one item: neither place nor neighbours can matter",))
     if audit.n_compared < LEAST_CASES:
         found = f"{audit.n_compared} of at least {LEAST_CASES} cases of two items and more"
         return Recommendation(NOT_DECIDED, (f"too few: {found}",))

@@ -2,7 +2,8 @@
 
 In: a journal or a results folder for each. Out: the runs with what an audit needs beside their decisions (the digest
 of every answer, what the judge calls cost), and the answers that both graded. Runs that differ in anything but how
-items are grouped are refused with the names of the fields.
+items are grouped are refused with the names of the fields. A HealthBench grader reads another wording with each
+grouping: the two that are ours may differ, and nobody else's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from builder.errors import BadInput
+from builder.healthbench.names import SUITE as HEALTHBENCH
+from eval.healthbench.protocol import GRADER_ALL_SHA256, GRADER_SHA256
 from eval.judging.graded import GradedCase, RunData
 from eval.judging.identity import differences
 from eval.judging.texts import text_sha256
@@ -23,6 +26,7 @@ AnswerName: TypeAlias = tuple[str, int]
 
 ONE_CALL: Final = "case"
 ATOMIC: Final = "item"
+_OWN_WORDINGS: Final = {(HEALTHBENCH, ONE_CALL): GRADER_ALL_SHA256, (HEALTHBENCH, ATOMIC): GRADER_SHA256}
 # Of a judge's parameters, those that follow from how many items a call asks about.
 _REPLY_FORM: Final = frozenset({"max_completion_tokens", "max_tokens", "response_format"})
 
@@ -142,19 +146,22 @@ def _grouping(side: Side) -> Any:
 def _compared(side: Side) -> dict[str, Any]:
     """Return what must be equal: the data, and the judges but for the form and length of their replies."""
     run, identity = side.run, side.run.identity or {}
+    own = _OWN_WORDINGS.get((run.suite, identity.get("grouping", "")))
     return {
         "suite": run.suite,
         "config": run.config,
         "dataset_sha256": run.dataset_sha256,
         "repeats": identity.get("repeats"),
-        "judges": [_judge(judge) for judge in identity.get("judges", ())],
+        "judges": [_judge(judge, own=own) for judge in identity.get("judges", ())],
     }
 
 
-def _judge(judge: Mapping[str, Any]) -> dict[str, Any]:
+def _judge(judge: Mapping[str, Any], *, own: str | None) -> dict[str, Any]:
+    """Return what must be equal of a judge; `own` is the digest of the wording that its suite has for this grouping."""
     params = {name: value for name, value in judge["params"].items() if name not in _REPLY_FORM}
     names = ("model", "endpoint", "vendor", "system_sha256", "template_sha256")
-    return {**{name: judge.get(name) for name in names}, "params": params}
+    asked = {**{name: judge.get(name) for name in names}, "params": params}
+    return asked | {"template_sha256": "the suite's own"} if own and asked["template_sha256"] == own else asked
 
 
 def _check_answers(one: Side, atomic: Side) -> None:

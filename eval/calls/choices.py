@@ -81,7 +81,11 @@ def make_plan(choices: Choices) -> Plan:
         answer=choices.answer or Model((given and given.model) or "given answers"),
         judges=choices.judges,
         answer_vendor=choices.answer_vendor,
-        reading=_reading(choices, suite_of(data.suite), answer_repeats=given.repeats(cases) if given else None),
+        reading=_reading(
+            choices,
+            suite_of(data.suite, choices.grouping),
+            answer_repeats=given.repeats(cases) if given else None,
+        ),
         reasoning_effort=choices.reasoning_effort,
         given=given,
         limits=choices.limits,
@@ -123,13 +127,15 @@ def _check_suite(choices: Choices, data: CaseSet) -> None:
         raise BadInput(f"--config {choices.config}: expected {data.config}, the config of {choices.mirror}")
     healthbench = data.suite == HEALTHBENCH_SUITE.name
     if choices.grader_template is not None and not healthbench:
-        raise BadInput("--grader-template: expected HealthBench data, where a grader is asked item by item")
-    if healthbench and any(judge.id_style is not None for judge in choices.judges):
-        raise BadInput("--id-style: expected BedsideBench data: a HealthBench call asks about one item and names none")
+        raise BadInput("--grader-template: expected HealthBench data, whose grader's prompt it replaces")
+    if healthbench and choices.grouping != "case" and any(judge.id_style is not None for judge in choices.judges):
+        raise BadInput(
+            "--id-style: expected BedsideBench data or --grouping case: other HealthBench calls name no item"
+        )
     if data.config == META and choices.answers != "given":
         raise BadInput(f"{choices.mirror}: holds completions that physicians labelled; grade these: --answers given")
-    if healthbench and choices.grouping == "case":
-        raise BadInput("--grouping case: expected item on HealthBench data: its grader is asked one criterion a call")
+    if data.config == META and choices.grouping == "case":
+        raise BadInput(f"--grouping case: expected item on {choices.mirror}: its records have one criterion each")
     if choices.answer_repeats > 1 and choices.answers is not None:
         raise BadInput("--answer-repeats: expected an answer model; given answers are as many as there are")
 
@@ -165,7 +171,8 @@ def _check_builtin(answer: Model | None, judges: tuple[Judge, ...]) -> None:
 
 def _prompts(choices: Choices, suite: Suite) -> Prompts:
     """Return the suite's texts, with another system text or grader template where a file holds one."""
-    prompts = suite.prompts() if choices.grader_template is None else read_template(choices.grader_template)
+    template = choices.grader_template
+    prompts = suite.prompts() if template is None else read_template(template, grouping=suite.grouping)
     if choices.system is None:
         return prompts
     try:

@@ -107,7 +107,11 @@ def run(
     judge_format: JudgeFormatOption = None,
     id_style: IdStyleOption = None,
     grader_template: Annotated[
-        Path | None, typer.Option(help="HealthBench: the grader's prompt, with <<conversation>> and <<rubric_item>>.")
+        Path | None,
+        typer.Option(
+            help="HealthBench: the grader's prompt, with <<conversation>> and <<rubric_item>> (<<rubric_items>> with "
+            "--grouping case)."
+        ),
     ] = None,
     system: Annotated[Path | None, typer.Option(help="Another system text for the answer model.")] = None,
     temperature: Annotated[float, typer.Option(min=0, help="Temperature asked of the answer model.")] = 1,

@@ -124,8 +124,8 @@ class Plan:
 
     @property
     def suite(self) -> Suite:
-        """The suite of the data."""
-        return suite_of(self.data.suite)
+        """The suite of the data, as it asks with the run's grouping."""
+        return suite_of(self.data.suite, self.reading.grouping)
 
     @property
     def answer_source(self) -> str:

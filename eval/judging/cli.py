@@ -60,12 +60,14 @@ JudgeFormatOption = Annotated[
     typer.Option(
         "--judge-format",
         help="How the judge's reply is constrained: json_object, json_schema or none "
-        "[json_object; none on HealthBench data].",
+        "[json_object; none on HealthBench data, where --grouping is item].",
     ),
 ]
 IdStyleOption = Annotated[
     str | None,
-    typer.Option("--id-style", help="Item ids shown to the judge: full, or short (item_0 ...) [full]."),
+    typer.Option(
+        "--id-style", help="Item ids shown to the judge: full, or short (item_0 ...) [full; short on HealthBench data]."
+    ),
 ]
 CertificatesOption = Annotated[
     Path, typer.Option("--certificates", metavar="DIR", help="Where `certify` puts judges' certificates.")

@@ -77,7 +77,8 @@ class Replies:
 def case_replies(data: JournalData) -> dict[str, Replies]:
     """Return what each case of a journal has so far, by case id."""
     identity = data.identity
-    suite, grouping = suite_of(identity["suite"]), identity["grouping"]
+    grouping = identity["grouping"]
+    suite = suite_of(identity["suite"], grouping)
     styles = [judge["id_style"] for judge in identity["judges"]]
     groups = {head.case_id: _groups(head, grouping) for head in data.cases}
     found: dict[str, Replies] = {head.case_id: Replies({}, {}) for head in data.cases}

@@ -45,7 +45,8 @@ def semantics(
     Raises:
         ValueError: the identity's suite is unknown.
     """
-    answer, judges, suite = identity["answer"], identity["judges"], suite_of(identity["suite"])
+    answer, judges = identity["answer"], identity["judges"]
+    suite = suite_of(identity["suite"], identity["grouping"])
     return {
         "scoring": {"dialect": dialect, "missing": "ungraded", **suite.scoring},
         "prompts": {
@@ -89,7 +90,7 @@ def protocol_id(identity: Identity) -> str:
 
     What was never sent cannot differ: given answers and policies have no system text, a builtin judge no temperature.
     """
-    asked, suite = semantics(identity), suite_of(identity["suite"])
+    asked, suite = semantics(identity), suite_of(identity["suite"], identity["grouping"])
     prompts = suite.prompts()
     template = asked["prompts"]["judge_template"]
     name = suite.protocol(template if isinstance(template, str) else None)

@@ -7,7 +7,7 @@ the journal, the states and the results are the same for all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from builder.healthbench.names import SUITE as HEALTHBENCH_NAME
@@ -104,6 +104,20 @@ HEALTHBENCH_SUITE: Final = Suite(
     stream="numpy default_rng, integers(0, n, (samples, n)) a metric",
     samples=HEALTHBENCH_SAMPLES,
 )
+# Another wording, another reply and other names of items: a suite of its own that shares the data's name.
+HEALTHBENCH_ALL_SUITE: Final = replace(
+    HEALTHBENCH_SUITE,
+    grouping="case",
+    judge_format="json_object",
+    id_style="short",
+    prompts=healthbench.own_prompts_all,
+    judge_messages=healthbench.grader_all_messages,
+    judge_params=healthbench.grader_all_params,
+    judge_tokens=healthbench.GRADER_ALL_TOKENS_RULE,
+    read_reply=judge.parse_decisions,
+    verbatim=judge.verbatim_reply,
+    protocol=healthbench.protocol_all_name,
+)
 # Replies are lists of statements, not decisions on items: cases have no items, and no score is computed from them.
 STATEMENTS_SUITE: Final = Suite(
     name=statements.SUITE,
@@ -127,17 +141,21 @@ STATEMENTS_SUITE: Final = Suite(
     samples=SAMPLES,
 )
 SUITES: Final = {suite.name: suite for suite in (BEDSIDE_SUITE, HEALTHBENCH_SUITE, STATEMENTS_SUITE)}
+_REGROUPED: Final = {(suite.name, suite.grouping): suite for suite in (HEALTHBENCH_ALL_SUITE,)}
 
 
-def suite_of(name: str) -> Suite:
-    """Return the suite that a run's identity names.
+def suite_of(name: str, grouping: str | None = None) -> Suite:
+    """Return the suite that a run's identity names, as it asks and reads with its grouping.
+
+    Args:
+        grouping: what one judge call asks about; the suite's own where None.
 
     Raises:
         ValueError: there is none of that name.
     """
     if name not in SUITES:
         raise ValueError(f"suite: expected one of {', '.join(SUITES)}, found {name!r}")
-    return SUITES[name]
+    return _REGROUPED.get((name, grouping or ""), SUITES[name])
 
 
 def judge_groups(items: Sequence[Item], grouping: str) -> list[tuple[str, tuple[Item, ...]]]:
