@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from builder.errors import BadInput
 from eval.audits.components import TERMS, Cells, components, design_of, mean_squares, mean_variance
 from eval.audits.variance import item_flips, most_unstable, pooled_flips
-from eval.audits.variance_report import variance_report, variance_text
+from eval.audits.variance_report import variance_report
+from eval.audits.variance_text import variance_text
 from eval.judging.graded import GradedCase, RunData
 from tests.gradings import graded_example, graded_run
 from tests.runs import graded_case, run_of

@@ -19,12 +19,13 @@ from eval.certificates.gate import (
     check,
     check_record,
     models_expected,
-    overall_state,
     record,
 )
+from eval.judging.certified import certificate_label
 from eval.judging.suites import SUITES
 from tests.plans import make_plan
 from tests.probe_judges import certificate_of
+from tests.runs import run_of
 
 MADE, NOW = "2026-01-01T00:00:00.000000Z", "2026-02-01T00:00:00.000000Z"
 PLACE = Endpoint("https://judges.example/v1", None)
@@ -214,7 +215,10 @@ def test_a_run_has_one_word_for_its_certificates(
     plan: Plan, certificates: list[Certificate], override: bool, label: str | None
 ) -> None:
     """The worst of its judges, in brackets where an override was needed; no word where no judge needs one."""
-    assert label == overall_state(certified(plan, certificates, now=NOW), override)
+    kept = record(certified(plan, certificates, now=NOW), uncertified=override)
+    run = run_of(certified=kept, judge_model=" + ".join(judge.model.name for judge in plan.judges))
+
+    assert label == certificate_label(run)
 
 
 def test_a_certified_judge_is_expected_under_its_returned_name() -> None:

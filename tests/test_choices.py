@@ -94,7 +94,10 @@ def test_a_policy_has_no_temperature(choose: Callable[..., Plan]) -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown policy": ({"answer": Model("builtin:guess")}, "--answer-model builtin:guess: expected one of builtin:ref"),
-    "policy as judge": ({"judges": (Judge(Model("builtin:refuse")),)}, "--judge-model builtin:refuse: expected builtin:verbatim"),
+    "policy as judge": (
+        {"judges": (Judge(Model("builtin:refuse")),)},
+        "--judge-model builtin:refuse: expected builtin:verbatim",
+    ),
     "no judge": ({"judges": ()}, "expected a judge model, found none"),
     "nobody answers": ({"answer": None}, "expected an answer model or a file of answers, found neither"),
     "panel not there": ({"panels": ("mine",)}, "--panel mine: expected one of"),

@@ -19,6 +19,7 @@ from tests.examples import example_id_of, make_criterion, make_example, make_ide
 from tests.gradings import example_mirror, graded_example, graded_run, grading_plan
 from tests.journals import write_journal
 from tests.plans import run
+from tests.runs import jury_identity
 
 POLICY = ["--answer-model", "builtin:all-items", "--judge-model", "builtin:verbatim"]
 X, Y = ("axis:x",), ("axis:y",)
@@ -143,9 +144,8 @@ def test_an_example_with_nothing_to_earn_has_no_score() -> None:
 def test_the_notices_say_what_the_numbers_compare_with() -> None:
     """Our wording of the grader's prompt, a user's template, the rule of clipping; no word of 50 cases a panel."""
     own = summary_of(ONE)["notices"]
-    other = summarise(
-        graded_run(ONE, protocol_version="healthbench+template-0123abcd", identity={"judges": [], "answer": {"source": "model"}}), software={}
-    )["notices"]
+    asked = {"protocol_version": "healthbench+template-0123abcd", "identity": jury_identity(1)}
+    other = summarise(graded_run(ONE, **asked), software={})["notices"]
 
     assert OWN_GRADER in own
     assert CLIPPED in own

@@ -142,8 +142,8 @@ def test_any_cut_loses_at_most_the_last_line(tmp_path_factory: pytest.TempPathFa
     [
         (b"{broken", "x.jsonl:3: expected one JSON object"),
         (b"[1]", "x.jsonl:3: expected one JSON object, found list"),
-        (b'{"v":1,"kind":"other"}', "x.jsonl:3: expected a case, adapt, certified or call line, found kind 'other'"),
-        (b'{"v":1,"kind":"call","key":"k"}', "x.jsonl:3: expected a case, adapt, certified or call line, found no role"),
+        (b'{"v":1,"kind":"other"}', "x.jsonl:3: expected a line of a journal, found kind 'other'"),
+        (b'{"v":1,"kind":"call","key":"k"}', "x.jsonl:3: expected a line of a journal, found no role"),
         (ANSWER + b'"state":"fine"}', "state 'fine' of role 'answer'"),
         (ANSWER + b'"state":"ok","text":1}', "found text 1"),
         (ANSWER + b'"state":"ok","text":null}', "text None in state ok"),

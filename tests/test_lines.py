@@ -75,13 +75,13 @@ def test_any_odd_member_is_refused_or_harmless(tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[int, tuple[Any, ...], object, str]] = {
-    "points": (1, ("items", 0, 1), "2", "y.jsonl:2: expected a case, adapt, certified or call line, found item ['"),
-    "boolean points": (1, ("items", 0, 1), True, "y.jsonl:2: expected a case, adapt, certified or call line, found item ['"),
-    "panel": (1, ("benchmark",), 5, "y.jsonl:2: expected a case, adapt, certified or call line, found benchmark 5"),
-    "no key": (2, ("key",), _GONE, "y.jsonl:3: expected a case, adapt, certified or call line, found no key"),
-    "state": (3, ("state",), "fine", "y.jsonl:4: expected a case, adapt, certified or call line, found state 'fine' of role"),
-    "judge": (3, ("judge",), 1, "y.jsonl:4: expected a case, adapt, certified or call line, found judge 1 of 1"),
-    "tokens": (2, ("usage", "input"), "7", "y.jsonl:3: expected a case, adapt, certified or call line, found usage.input '7'"),
+    "points": (1, ("items", 0, 1), "2", "y.jsonl:2: expected a line of a journal, found item ['"),
+    "boolean points": (1, ("items", 0, 1), True, "y.jsonl:2: expected a line of a journal, found item ['"),
+    "panel": (1, ("benchmark",), 5, "y.jsonl:2: expected a line of a journal, found benchmark 5"),
+    "no key": (2, ("key",), _GONE, "y.jsonl:3: expected a line of a journal, found no key"),
+    "state": (3, ("state",), "fine", "y.jsonl:4: expected a line of a journal, found state 'fine' of role"),
+    "judge": (3, ("judge",), 1, "y.jsonl:4: expected a line of a journal, found judge 1 of 1"),
+    "tokens": (2, ("usage", "input"), "7", "y.jsonl:3: expected a line of a journal, found usage.input '7'"),
     "identity": (0, ("identity", "repeats"), 0, "y.jsonl:1: expected the identity of a run, found an identity without"),
     "protocol": (0, ("identity", "protocol"), _GONE, "y.jsonl:1: expected the identity of a run, found no protocol"),
 }

@@ -47,7 +47,8 @@ def variance(
     A kind that the run has one of cannot be told: ask with --answer-repeats, several judges, or --repeats.
     """
     with one_line_errors():
-        from eval.audits.variance_report import variance_report, variance_text
+        from eval.audits.variance_report import variance_report
+        from eval.audits.variance_text import variance_text
         from eval.results.reread import run_at
 
         report = variance_report(run_at(run), added=added, software=software())

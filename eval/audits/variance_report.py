@@ -7,8 +7,7 @@ In: a run. Out: the object that `--json` prints, every number with its n, and wh
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from eval.audits.components import Component, Square, mean_variance
@@ -23,9 +22,7 @@ from eval.audits.variance import (
     panel_cells,
     pooled_flips,
 )
-from eval.calls.reply import one_line
 from eval.judging.graded import RunData
-from eval.showing.cells import number
 
 FORMAT: Final = "bedside-bench/variance/1"
 WIDTH: Final = 80
@@ -230,90 +227,3 @@ def _bought(step: Step, found: Budget, added: int) -> str:
     what = f"{added} more {_ONE[step.dimension] if added == 1 else _MORE[step.dimension]}"
     now, then = math.sqrt(found.variance or 0.0), math.sqrt(step.variance or 0.0)
     return f"{what} buys most: {step.calls:.0f} calls take the standard error from {now:.5f} to {then:.5f}"
-
-
-def variance_text(report: Mapping[str, Any]) -> str:
-    """Return a budget as text of at most 80 columns: components, steps, flips."""
-    overall = report["overall"]
-    lines = list(_head(report))
-    if len(report["panels"]) > 1:
-        lines += ["", *_block("overall", overall)]
-    for name, panel in report["panels"].items():
-        lines += ["", *_block(one_line(name), panel)]
-    lines += ["", *_unstable(report["unstable_items"])]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _head(report: Mapping[str, Any]) -> Iterator[str]:
-    judges = ", ".join(map(one_line, map(str, report["judges"])))
-    dropped = f"cases: {report['n_cases']}; without every decision: {report['n_incomplete']}"
-    if report["n_unscored"]:
-        dropped += f"; without a score: {report['n_unscored']}"
-    yield "where the variance of the mean score lies, and what more calls would buy"
-    for note in (f"answers: {one_line(str(report['answer_model']))}  |  judges: {judges}", dropped):
-        yield from textwrap.wrap(note, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _block(name: str, block: Mapping[str, Any]) -> Iterator[str]:
-    if not block["n"]:
-        yield f"{name[:40]}: {block['reason']}"
-        return
-    design = block["design"]
-    levels = f"{block['n']} cases x {design['answers']} answers x {design['judges']} judges x {design['repeats']}"
-    yield f"{name[:38]}: {levels} repeats"
-    yield f"  mean {block['mean']:.3f}, standard error {_fine(block['standard_error'])}"
-    head = f"  {'component':<14}{'estimate':>10}  {'95% interval':<19}{'share':>6}"
-    yield head
-    for term, part in block["components"].items():
-        yield from _component_line(term, part)
-    yield f"  {'more of':<14}{'std. error':>10}  {'calls':>7}  {'variance off per 100 calls':<26}"
-    for dimension, step in block["next"].items():
-        yield _step_line(dimension, step)
-    left = block["left_out_by_bootstrap"]
-    share = block["left_out_reason"] if left is None else f"{left:.0%} of the variance"
-    yield from _wrapped(f"left out by an interval from resampling cases: {share}")
-    flips = block["flips"]
-    said = [f"{what} {_share(flips[what])}" for what in ("repeats", "judges")]
-    yield from _wrapped(f"items on which they disagree: {', '.join(said)}")
-    yield from _wrapped(block["sentence"])
-
-
-def _component_line(term: str, part: Mapping[str, Any]) -> Iterator[str]:
-    if part["estimate"] is None:
-        yield f"  {term:<14}{'-':>10}  {'in ' + part['held_by'] if part['held_by'] else 'in the mean'}"
-        return
-    low, high = part["ci95"]
-    share = "-" if part["share"] is None else f"{part['share']:.0%}"
-    yield f"  {term:<14}{part['estimate']:>10.5f}  {f'{low:.5f} to {high:.5f}':<19}{share:>6}"
-
-
-def _step_line(dimension: str, step: Mapping[str, Any]) -> str:
-    gain = step["reduction_per_100_calls"]
-    if step["variance"] is None:
-        best = step["at_best"]
-        off = "not known" if best is None else f"not known; at best {math.sqrt(best):.5f}"
-    else:
-        off = "-" if gain is None else f"{gain:.2e}"
-    return f"  {dimension:<14}{_fine(step['standard_error']):>10}  {step['calls']:>7.0f}  {off}"
-
-
-def _fine(value: float | None) -> str:
-    return "-" if value is None else f"{value:.5f}"
-
-
-def _share(flips: Mapping[str, Any]) -> str:
-    return f"{number(flips['value'])} (n = {flips['n']})" if flips["n"] else f"- ({flips['reason']})"
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH - 2, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
-
-
-def _unstable(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if not items:
-        yield "no item has decisions that differ"
-        return
-    yield "the most unstable items: share of pairs of decisions on one answer that differ"
-    for item in items:
-        yield f"  {number(item['pairs'])} (n = {item['n_pairs']})  {one_line(item['panel'])}"[:WIDTH]
-        yield from textwrap.wrap(one_line(item["item_id"]), WIDTH, initial_indent="    ", subsequent_indent="    ")

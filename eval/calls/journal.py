@@ -220,7 +220,7 @@ def read_journal(path: Path) -> JournalData:
         try:
             _take(line, heads, data, n_judges=n_judges)
         except ValueError as error:
-            raise BadInput(f"{path}:{number}: expected a case, adapt, certified or call line, found {error}") from None
+            raise BadInput(f"{path}:{number}: expected a line of a journal, found {error}") from None
     data.cases = tuple(sorted(heads.values(), key=lambda head: head.index))
     return data
 

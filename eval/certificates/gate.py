@@ -23,7 +23,8 @@ from eval.certificates.certificate import (
     parse_time,
 )
 from eval.certificates.probes import probes_of, probes_sha256
-from eval.judging.certified import BUILTIN, NONE, NOT_NEEDED, WORST_FIRST
+from eval.judging.certified import BUILTIN, NONE, NOT_NEEDED
+from eval.judging.suites import BEDSIDE_NAME, suite_of
 
 if TYPE_CHECKING:
     from eval.calls.plan import Plan
@@ -71,7 +72,7 @@ def _state(index: int, identity: Mapping[str, Any], certificates: Sequence[Certi
     of_model = [one for one in certificates if _same_model(one, judge)]
     own = [one for one in of_model if _same_use(one, identity)]
     if not own:
-        return JudgeState(index, model, NONE, _why_none(model, of_model))
+        return JudgeState(index, model, NONE, _why_none(model, of_model, identity))
     chosen = _newest([one for one in own if not _changes(one, judge)] or own)
     state, reason = _judged(chosen, identity, judge, now=now)
     return JudgeState(index, model, state, reason, chosen.whole)
@@ -85,10 +86,18 @@ def _same_use(certificate: Certificate, identity: Mapping[str, Any]) -> bool:
     return all(certificate.whole[name] == identity[name] for name in ("suite", "grouping"))
 
 
-def _why_none(model: str, others: Sequence[Certificate]) -> str:
+def _why_none(model: str, others: Sequence[Certificate], identity: Mapping[str, Any]) -> str:
     uses = sorted({f"{one.whole['suite']} with grouping {one.whole['grouping']}" for one in others})
     there = f"one exists for {', '.join(uses)} only" if uses else "there is no certificate"
-    return f"none: {there}; run bedside-bench certify {model}"
+    return f"none: {there}; run {_certify(model, identity)}"
+
+
+def _certify(model: str, identity: Mapping[str, Any]) -> str:
+    """Return the command that certifies a judge for a run's use; what is standard is left out."""
+    suite, grouping = identity["suite"], identity["grouping"]
+    use = "" if suite == BEDSIDE_NAME else f" --suite {suite}"
+    use += "" if grouping == suite_of(suite).grouping else f" --grouping {grouping}"
+    return f"bedside-bench certify {model}{use}"
 
 
 def _newest(certificates: Iterable[Certificate]) -> Certificate:
@@ -115,7 +124,7 @@ def _judged(
     stale += _age(certificate.date, now)
     if stale:
         stale += ["it had failed"] if certificate.verdict == FAILED else []
-        return STALE, f"stale: {'; '.join(stale)}; run bedside-bench certify {model} {again}"
+        return STALE, f"stale: {'; '.join(stale)}; run {_certify(model, identity)} {again}"
     sentinels = certificate.whole["counts"]["sentinels"]
     if certificate.verdict == FAILED:
         wrong = sentinels["n"] - sentinels["right"]
@@ -157,13 +166,6 @@ def check(certified: Certified, *, n_judges: int, repeats: int, scribe: bool, un
         f"{said}. Expected: {why} a valid certificate of every judge in --certificates; "
         "--uncertified starts all the same and is recorded"
     )
-
-
-def overall_state(certified: Certified, uncertified: bool) -> str | None:
-    """Return the worst state of a run's judges, in brackets where an override started it; None if none needs one."""
-    states = {one.state for one in certified.judges}
-    worst = next((state for state in WORST_FIRST if state in states), None)
-    return f"uncertified ({worst})" if uncertified and worst not in (None, VALID) else worst
 
 
 def models_expected(certified: Certified) -> dict[int, frozenset[str]]:

@@ -13,11 +13,9 @@ from eval.judging.graded import RunData
 BUILTIN: Final = "builtin:"
 NOT_NEEDED: Final = "not needed"
 """State of a builtin judge: a stand-in that shows the pipeline."""
-WORST_FIRST: Final = ("failed", "stale", "none", "valid")
-"""States of a judge's certificate."""
-
-
 NONE: Final = "none"
+WORST_FIRST: Final = ("failed", "stale", NONE, "valid")
+"""States of a judge's certificate."""
 
 
 def certificate_label(run: RunData) -> str | None:
