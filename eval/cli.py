@@ -17,6 +17,7 @@ import typer
 from bedside_bench import __version__
 from builder import cli as builder_commands
 from builder.cli import one_line_errors
+from eval.agreement.cli import agree
 from eval.audits.cli import audit, variance
 from eval.calls.cli import run
 from eval.certificates.cli import certify
@@ -75,6 +76,7 @@ app.command("run")(run)
 app.command("score")(score)
 app.command("meta")(meta)
 app.command("winrate")(winrate)
+app.command("agree")(agree)
 app.command("audit")(audit)
 app.command("variance")(variance)
 app.command("statements")(statements)

@@ -16,9 +16,10 @@ from tests.trees import write_tree
 ROOT = Path(__file__).parent.parent
 HEAVY = {
     *("numpy", "pyarrow", "polars", "pandas", "openai", "huggingface_hub", "datasets", "aiohttp", "datasketch"),
-    *("rapidfuzz", "jinja2", "yaml", "tenacity"),
+    *("rapidfuzz", "scipy", "jinja2", "yaml", "tenacity"),
 }
 HEALTHBENCH_COMMANDS = ("meta", "winrate", "conformance")
+JURY_COMMANDS = ("certify", "agree", "audit", "variance", "statements")
 HUB_COMMANDS = ("publish", "runs", "fetch", "eval-results", "export")
 # Each command in one process, so that modules add up; the last line of stdout says what was loaded.
 CALLS = """
@@ -49,6 +50,7 @@ def test_help_loads_nothing_heavy() -> None:
     names = [
         *("check", "build", "card", "run", "score", "results", "verify", "demo"),
         *HEALTHBENCH_COMMANDS,
+        *JURY_COMMANDS,
         *HUB_COMMANDS,
     ]
     codes, modules = _loaded(["--help"], ["--version"], *([name, "--help"] for name in names))

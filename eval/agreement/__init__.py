@@ -1,0 +1,1 @@
+"""Judges against judges, against themselves and against people; and what the difference does to a score."""
