@@ -10,6 +10,7 @@ A script is a list of rules, given to `script` or POSTed to /script as JSON; the
                     types: only these response_format types
     echo_key        401 that repeats the key
     reset reset_mid close short hang drip (every_s)                    the connection breaks, ends or never ends
+    cached                                                             a completion that a cache says it kept
     html empty_body not_json no_choices error_in_200 huge              HTTP 200 without a completion
     message         a completion with any of content, refusal, finish_reason, usage
     a name of SPOILED in llm_replies                                   a judge's reply that must not be accepted
@@ -117,6 +118,8 @@ def faulty(found: Rule, asked: Asked, settings: Settings, *, key: str) -> list[S
         response = http(401, dump({"error": {"message": f"Incorrect API key provided: {key}"}}))
     elif name.isdigit():
         response = status_fault(int(name), options)
+    elif name == "cached":
+        response = http(200, completion(asked, {"content": "an old reply"}, finish="stop"), "x-cache: HIT from edge")
     elif name in SPOILED:
         response = normal(asked, settings, name)
     else:

@@ -260,6 +260,7 @@ def binary(rng: np.random.Generator, size: tuple[int, int]) -> tuple[Floats, Flo
     return human, np.where(rng.random(size) < 0.1, 1 - human, human)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [skewed, noisy, binary], ids=lambda world: world.__name__)
 @pytest.mark.parametrize(("n", "total"), [(5, 25), (5, 250), (10, 50), (25, 50), (25, 250)])
 def test_intervals_cover_what_they_say(

@@ -62,6 +62,7 @@ def test_known_components_come_out_on_average() -> None:
         assert abs(np.mean(values) - TRUE[name]) < 4 * np.std(values) / math.sqrt(300), name
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     """Of 300 simulated runs 90% and more of the 95% intervals of each component hold its true value."""
     rng = np.random.default_rng(4)
@@ -73,6 +74,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     assert all(count >= 270 for count in hits.values()), hits
 
 
+@pytest.mark.slow
 def test_the_variance_of_the_mean_is_that_of_simulated_means() -> None:
     """The mean of estimated variances of the macro mean is the variance of the simulated macro means, within 15%."""
     rng = np.random.default_rng(5)

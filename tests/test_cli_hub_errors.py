@@ -128,6 +128,7 @@ def test_offline_is_said(hub: LocalHub, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_offline_is_said_where_only_a_part_is_in_the_cache(hub: LocalHub, made: Path, tmp_path: Path) -> None:
     """After one run was fetched, all of that commit offline is an error that names the variable, without more tries."""
     place = f"{RESULTS}@{history(hub, RESULTS)[-1]}"

@@ -69,3 +69,25 @@ def test_a_server_elsewhere_needs_a_key(tmp_path: Path) -> None:
         "error: no API key for the answer model at models.invalid: expected it in OPENAI_ACCESS"
     )
     assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_each_judge_is_asked_at_its_place_with_its_key(tmp_path: Path) -> None:
+    """Two judges, two endpoints, two keys: neither sees the other's, and the summary says that nobody certified them."""
+    keys = {"OPENAI_API_KEY": API, "KEY_J": ACCESS, "KEY_K": NAMED}
+    with LlmServer() as answers, LlmServer() as one, LlmServer() as other:
+        places = ["--judge-base-url", one.url, "--judge-base-url", other.url]
+        named = ["--judge-api-key-env", "KEY_J", "--judge-api-key-env", "KEY_K"]
+        jury = ["--judge-model", "k", *places, *named]
+        refused = _run(tmp_path, answers.url, *jury, **keys)
+        asked = [server.hits for server in (answers, one, other)]
+        done = _run(tmp_path, answers.url, *jury, "--uncertified", **keys)
+        sent = [
+            {(seen["body"]["model"], seen["headers"]["authorization"]) for seen in server.requests}
+            for server in (answers, one, other)
+        ]
+
+    assert (1, [0, 0, 0]) == (refused.returncode, asked)
+    assert "judge j: none: there is no certificate" in refused.stderr
+    assert [{("m", f"Bearer {API}")}, {("j", f"Bearer {ACCESS}")}, {("k", f"Bearer {NAMED}")}] == sent
+    assert 0 == done.returncode, done.stderr
+    assert "certificate: uncertified (none) (j none, k none)" in " ".join(done.stdout.split())

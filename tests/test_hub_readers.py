@@ -99,6 +99,7 @@ def check_everything(hub: LocalHub, made: Path, home: Path, version: str, **pyth
         check_loaded(loaded, rows, default=default)
 
 
+@pytest.mark.slow
 def test_datasets_5(hub: LocalHub, made: Path, tmp_path: Path) -> None:
     """Every config of both, loaded and streamed, now and at a past tag; without a name it is `all`, or `runs`."""
     check_everything(hub, made, tmp_path / "home", "5.")

@@ -65,6 +65,7 @@ def finish(hub: LocalHub, home: Path, *arguments: str | Path, token: str | None 
     return command.returncode, out, err
 
 
+@pytest.mark.slow
 def test_it_says_what_it_did(hub: LocalHub, built: Path, tmp_path: Path) -> None:
     """First it is published, then already there; the digests, the commit and the address are printed."""
     arguments = (built, MIRROR, "--tag", "v1")
@@ -90,6 +91,7 @@ def test_a_dry_run_changes_nothing(hub: LocalHub, built: Path, tmp_path: Path) -
     assert {"GET"} == set(methods(hub))
 
 
+@pytest.mark.slow
 def test_a_public_repository_is_confirmed_first(hub: LocalHub, built: Path, tmp_path: Path) -> None:
     """With nobody to ask, a public repository needs --yes; a private one does not."""
     code, out, err = finish(hub, tmp_path / "home", built, MIRROR, "--public")
@@ -100,6 +102,7 @@ def test_a_public_repository_is_confirmed_first(hub: LocalHub, built: Path, tmp_
     assert 0 == finish(hub, tmp_path / "home", built, MIRROR, "--public", "--yes")[0]
 
 
+@pytest.mark.slow
 def test_the_question_is_seen_and_no_means_no(hub: LocalHub, built: Path, tmp_path: Path) -> None:
     """In a terminal the question stays on the screen until it is answered; `n` makes nothing."""
     master, slave = pty.openpty()
