@@ -72,7 +72,7 @@ def test_a_server_elsewhere_needs_a_key(tmp_path: Path) -> None:
 
 
 def test_each_judge_is_asked_at_its_place_with_its_key(tmp_path: Path) -> None:
-    """Two judges, two endpoints, two keys: neither sees the other's, and the summary says that nobody certified them."""
+    """Two judges, two endpoints, two keys: neither sees the other's, and it says that nobody certified them."""
     keys = {"OPENAI_API_KEY": API, "KEY_J": ACCESS, "KEY_K": NAMED}
     with LlmServer() as answers, LlmServer() as one, LlmServer() as other:
         places = ["--judge-base-url", one.url, "--judge-base-url", other.url]
