@@ -83,20 +83,3 @@ def test_repeats_that_are_no_samples_are_told(tmp_path: Path, change: dict[str, 
         run(make_plan(case_set(1, ["drug_safety"]), url=server.url, reading={"repeats": 3}), path)
 
     assert any(notice.startswith(said) for notice in edited(path, lambda line: {**line, **change}))
-
-
-def test_a_judge_that_answered_under_another_name_is_told(tmp_path: Path) -> None:
-    """It was certified as one model and also answered as another: the certificate says nothing of that one."""
-    path = tmp_path / "x.jsonl"
-    with LlmServer() as server:
-        run(make_plan(case_set(1, ["drug_safety"]), url=server.url), path)
-    record = {"judge": 0, "model": "judge-model", "state": "valid", "reason": None}
-    certified = {"v": 1, "kind": "certified", "uncertified": False}
-    with path.open("a") as journal:
-        line = {**certified, "judges": [{**record, "certificate": {"models_returned": ["judge-2025"]}}]}
-        journal.write(json.dumps(line) + "\n")
-    found = edited(path, lambda line: {**line, "model": "judge-2026"})
-
-    assert [
-        "certificate: stale; judge judge-model was certified as judge-2025 and also answered as judge-2026"
-    ] == found

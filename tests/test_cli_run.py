@@ -90,4 +90,7 @@ def test_each_judge_is_asked_at_its_place_with_its_key(tmp_path: Path) -> None:
     assert "judge j: none: there is no certificate" in refused.stderr
     assert [{("m", f"Bearer {API}")}, {("j", f"Bearer {ACCESS}")}, {("k", f"Bearer {NAMED}")}] == sent
     assert 0 == done.returncode, done.stderr
-    assert "certificate: uncertified (none) (j none, k none)" in " ".join(done.stdout.split())
+    assert (
+        "certificate: uncertified (none) (j: none: there is no certificate; run bedside-bench certify j; k: none"
+        in " ".join(done.stdout.split())
+    )

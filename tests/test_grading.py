@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bedside_bench import sha256_json
 from eval.calls.call import Call, CaseHead, call_line
 from eval.calls.journal import Journal, read_journal
 from eval.judging.graded import GradedCase
-from eval.judging.grading import grade_journal
+from eval.judging.grading import JudgeReply, Replies, grade_case, grade_journal
+from eval.judging.jury import item_votes, judged_by, missing, verdict
 from eval.numbers.readers import read_run, summarise_run
 from tests.llm_server import LlmServer
 from tests.plans import case_set, make_plan, run
@@ -225,3 +228,58 @@ def test_short_ids_are_read_by_position(tmp_path: Path) -> None:
 
     assert tuple(item.item_id for item in plan.cases[0].items) == case.item_ids
     assert (T, T, T, T) == case.matched
+
+
+def test_a_judge_that_decided_as_another_model_is_no_longer_certified(tmp_path: Path) -> None:
+    """Its certificate is of one model, its server gave another: the run is labelled stale, with both names."""
+    path = _journal(tmp_path / "x.jsonl", _answer(), replace(_judged(T, F), model="judge-2026"))
+    about = {"judge": 0, "model": "j", "state": "valid", "reason": None, "certificate": {"models_returned": ["j-2025"]}}
+    with path.open("a") as journal:
+        journal.write(json.dumps({"v": 1, "kind": "certified", "judges": [about], "uncertified": False}) + "\n")
+    summary = summarise_run(read_run(path), dialect="spec", samples=20, seed=42, software={})
+
+    assert "stale" == summary["certificate"]
+    assert "certificate: stale (j: stale: certified as j-2025, it also decided as judge-2026)" in summary["notices"]
+
+
+REPLIES = st.lists(
+    st.lists(
+        st.lists(st.sampled_from((T, F, N, "timeout", "pending")), min_size=3, max_size=3), min_size=1, max_size=3
+    ),
+    min_size=1,
+    max_size=4,
+).filter(lambda judges: len({len(repeats) for repeats in judges}) == 1)
+"""By judge, repeat and item what a one-item reply decided; N is a reply that could not be read."""
+
+
+@given(replies=REPLIES)
+def test_any_replies_are_graded_failed_or_pending_by_one_rule(replies: list[list[list[bool | str | None]]]) -> None:
+    """Whatever came of each call: an item lost for good fails the case, one to come makes it wait, else it is graded."""
+    found = {
+        (0, judge, repeat, f"x_{at}"): _reply_of(value)
+        for judge, repeats in enumerate(replies)
+        for repeat, items in enumerate(repeats)
+        for at, value in enumerate(items)
+        if value != "pending"
+    }
+    head = CaseHead("c1", "drug_safety", "points_rubric", (("x_0", 2), ("x_1", 1), ("x_2", -1)), 0)
+    identity = {"judges": [{}] * len(replies), "repeats": len(replies[0]), "grouping": "item"}
+    case = grade_case(head, Replies({0: _answer()}, found), identity)
+    asked = [[repeat[at] for of_judge in replies for repeat in of_judge] for at in range(3)]
+    votes = item_votes(case.ballots)
+    lost = [missing(votes[at]) and "pending" not in asked[at] for at in range(3)]
+    waits = any("pending" in of_item for of_item in asked)
+
+    assert case.state == ("failed" if any(lost) else "pending" if waits else "graded")
+    assert (case.matched or case.decided) == tuple(map(verdict, votes))
+    assert (case.matched is not None) == (case.state == "graded")
+    again = judged_by(case, range(len(replies)))
+    assert (case.state, case.matched, case.decided) == (again.state, again.matched, again.decided)
+
+
+def _reply_of(value: bool | str | None) -> JudgeReply:
+    """Return a one-item reply that decided so, came to nothing, or could not be read."""
+    if isinstance(value, bool):
+        return JudgeReply(_judged(value, value), "ok", (value,), None)
+    state = "timeout" if value == "timeout" else "invalid_reply"
+    return JudgeReply(_judged(state=state, text=None), state, None, None)

@@ -103,7 +103,7 @@ def test_personalities_show_in_the_scores(done: RunData) -> None:
 
     assert alone["judge-strict"] < summary["overall_macro_mean"]
     assert any(
-        "of the answer model's vendor (vendor-moody) are also: judge-moody" in said for said in summary["notices"]
+        "of the vendor of the answer model (vendor-moody) are also: judge-moody" in said for said in summary["notices"]
     )
 
 

@@ -107,9 +107,9 @@ def test_one_judge_asked_once_has_no_jury() -> None:
     ("vendors", "answer", "said"),
     [
         (["A"], "A", "the only judge, judge-0, and the answer model are of one vendor (A)"),
-        (["A", "B"], "A", "of the answer model's vendor (A) are also: judge-0; their scores alone"),
+        (["A", "B"], "A", "of the vendor of the answer model (A) are also: judge-0; what they say alone"),
         (["B", "B"], "A", "judges of one vendor (B), whose errors may go together: judge-0, judge-1"),
-        (["B", None], "A", "vendor unknown: judge-1; whether a judge shares"),
+        (["B", None], "A", "vendor unknown: judge-1; whether a judge is of the same vendor"),
         ([None], None, "vendor unknown: the answer model, judge-0;"),
     ],
     ids=["alone", "in the jury", "two judges", "one unknown", "all unknown"],

@@ -34,6 +34,7 @@ class GivenAnswer:
 class GivenAnswers:
     """Answers by case id, one a repeat; the model they name (None where they name none); the digest of their file.
 
+    `vendor` is who makes that model, where a journal says it.
     `completions` says which of the data's own answers they are; then there is no file.
     """
 
@@ -41,6 +42,7 @@ class GivenAnswers:
     model: str | None
     file_sha256: str | None
     completions: str | None = None
+    vendor: str | None = None
 
     @property
     def source(self) -> str:
@@ -140,6 +142,7 @@ def _from_journal(path: Path, digest: str) -> GivenAnswers:
         {case_id: [found.get(n, _MISSING) for n in range(max(found) + 1)] for case_id, found in answers.items()},
         answer["model"],
         digest,
+        vendor=answer.get("vendor"),
     )
 
 

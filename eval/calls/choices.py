@@ -80,7 +80,7 @@ def make_plan(choices: Choices) -> Plan:
         selection=selection,
         answer=choices.answer or Model((given and given.model) or "given answers"),
         judges=choices.judges,
-        answer_vendor=choices.answer_vendor,
+        answer_vendor=choices.answer_vendor or (given.vendor if given else None),
         reading=_reading(
             choices,
             suite_of(data.suite, choices.grouping),

@@ -281,6 +281,8 @@ def _say_how_it_ended(summary: Mapping[str, Any], output: Path, outcome: Outcome
             file=sys.stderr,
         )
         raise typer.Exit(1)
+    if outcome.stopped:
+        raise typer.Exit(1)
 
 
 def _what_to_do(left: int, unscorable: int, missing: int, output: Path) -> str:

@@ -161,10 +161,10 @@ class Runner:
     def _finished(self, request: Request) -> Call | None:
         """Return the final reply that the journal or a reused journal holds for a request; copy a reused one."""
         known = self._known(request)
-        if known and known.done and self._readable(known, request):
+        if known and known.done and self._readable(known, request) and not self._another(known.model, request):
             return known
         old = self.reusable.take(request)
-        if old is None or not self._readable(old, request):
+        if old is None or not self._readable(old, request) or self._another(old.model, request):
             return None
         call = replace(
             old,
@@ -184,6 +184,8 @@ class Runner:
         state, reason = got.state, got.reason
         if request.role == "judge" and state == "ok":
             state, reason = self._read_reply(got.text or "", request)
+        if another := self._another(got.model, request):
+            state, reason = "rejected", another
         call = Call(
             key=request.key,
             role=request.role,
@@ -216,18 +218,24 @@ class Runner:
 
     def _stop_if_hopeless(self, got: Reply, request: Request) -> None:
         """Stop the run when no call can succeed, when none of a round reached a server, or when a judge is another."""
-        certified = self.returned.get(request.judge) if request.judge is not None else None
-        if certified and got.model is not None and got.model not in certified:
-            self.stopped = self.stopped or (
-                f"judge model {request.model.name}: its server returned {got.model}, certified was "
-                f"{', '.join(sorted(certified))}; certify it again (bedside-bench certify), or run with --uncertified"
-            )
+        if another := self._another(got.model, request):
+            self.stopped = self.stopped or f"judge model {request.model.name}: {another}"
             raise _StopRunError
         if request.model.endpoint is not None:
             self.unreached = self.unreached + 1 if got.state == "transport" and got.status is None else 0
         if got.fatal or self.unreached >= self.patience:
             self.stopped = self.stopped or f"{request.role} model {request.model.name}: {got.reason}"
             raise _StopRunError
+
+    def _another(self, returned: str | None, request: Request) -> str | None:
+        """Return what is wrong where a certified judge's reply came from another model than was certified."""
+        certified = self.returned.get(request.judge) if request.judge is not None else None
+        if not certified or returned is None or returned in certified:
+            return None
+        return (
+            f"its server returned {returned}, certified was {', '.join(sorted(certified))}; "
+            "certify it again (bedside-bench certify), or run with --uncertified"
+        )
 
     async def _reply(self, request: Request) -> Reply:
         if request.role == "answer" and self.plan.given:

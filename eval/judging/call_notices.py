@@ -1,7 +1,7 @@
 """What only a run's calls can tell a reader of its numbers: sentences on how they went, no number changed.
 
 In: a journal. Out: sentences in a fixed order: replies asked for again, parameters dropped, repeats that were no new
-samples, judges that answered under another name than they were certified under.
+samples.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ def call_notices(data: JournalData) -> Iterator[str]:
     yield from _caches(data.calls)
     if data.identity["repeats"] > 1:
         yield from _repeats(data)
-    yield from _other_models(data)
 
 
 def _caches(calls: Sequence[Call]) -> Iterator[str]:
@@ -56,20 +55,3 @@ def _same_reply(calls: Sequence[Call]) -> int:
     """Return how many of one question's replies are another's: the same id and the same text."""
     named = [(call.response_id, call.text) for call in calls if call.response_id is not None]
     return len(named) - len(set(named))
-
-
-def _other_models(data: JournalData) -> Iterator[str]:
-    """Yield the judges whose server named another model than at their certification."""
-    for about in (data.certified or {}).get("judges", ()):
-        certificate = about.get("certificate") if isinstance(about, dict) else None
-        known = set((certificate or {}).get("models_returned") or ())
-        if not known:
-            continue
-        judge = about.get("judge")
-        came = {call.model for call in data.calls if call.role == "judge" and call.judge == judge and call.model}
-        if other := sorted(came - known):
-            name = data.identity["judges"][judge]["model"]
-            yield (
-                f"certificate: stale; judge {name} was certified as {', '.join(sorted(known))} "
-                f"and also answered as {', '.join(other)}"
-            )

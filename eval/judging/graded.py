@@ -25,7 +25,7 @@ class GradedCase:
     `answer_state` is the state of the answer itself (ok, truncated, refused ...), None while there is none. `decided`
     are the verdicts of an ungraded case as far as they go (None where there is none): they narrow its bounds and are
     never scored. `ballots` hold what every judge said at every repeat; () where no judge was to be asked, or where
-    another evaluator's file does not say it.
+    another evaluator's file does not say it. `waiting` are the places of items that a reply is still to come for.
 
     HealthBench only: `tags` are the example's, `item_tags` those of each item; `n_chars` is the answer's length in code
     points; `group` names the physicians' group of the completion; `labels` are (physician, label) of a meta example.
@@ -51,6 +51,7 @@ class GradedCase:
     group: str | None = None
     labels: tuple[tuple[str, bool], ...] = ()
     ballots: Ballots = ()
+    waiting: frozenset[int] = frozenset()
 
     @property
     def unresolved(self) -> int:

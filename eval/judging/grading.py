@@ -8,7 +8,7 @@ A case with an item that no judge has a vote on is ungraded, never partly scored
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -16,9 +16,10 @@ from builder.errors import BadInput
 from eval.calls.call import JUDGED_ANSWERS, Call, CaseHead, ExampleFacts
 from eval.calls.journal import JournalData
 from eval.judging.call_notices import call_notices
+from eval.judging.certified import STALE, VALID
 from eval.judging.graded import Ballots, GradedCase, RunData
 from eval.judging.judge import RefusedReplyError
-from eval.judging.jury import NO_VOTE, item_votes, missing, verdict
+from eval.judging.jury import NO_VOTE, by_votes, item_votes, missing
 from eval.judging.suites import STATEMENTS_SUITE, WHOLE_CASE, Suite, suite_of
 
 _TOKENS = ("input", "cached", "output", "reasoning")
@@ -129,6 +130,28 @@ def _read(call: Call, ids: tuple[str, ...], suite: Suite) -> JudgeReply:
         return JudgeReply(call, "invalid_reply", None, str(error))
 
 
+def as_answered(certified: Mapping[str, Any] | None, replies: Mapping[str, Replies]) -> Mapping[str, Any] | None:
+    """Return what is said of a run's certificates, a valid one stale where its judge also decided as another model."""
+    if certified is None:
+        return None
+    came: dict[int, set[str]] = {}
+    for of_case in replies.values():
+        for (_, judge, _, _), reply in of_case.judged.items():
+            if reply.state == "ok" and reply.call.model is not None:
+                came.setdefault(judge, set()).add(reply.call.model)
+    judges = [_as_answered(about, came.get(about["judge"], set())) for about in certified["judges"]]
+    return {**certified, "judges": judges}
+
+
+def _as_answered(about: Mapping[str, Any], came: Set[str]) -> Mapping[str, Any]:
+    known = set((about["certificate"] or {}).get("models_returned") or ())
+    other = sorted(came - known)
+    if about["state"] != VALID or not known or not other:
+        return about
+    reason = f"stale: certified as {', '.join(sorted(known))}, it also decided as {', '.join(other)}"
+    return {**about, "state": STALE, "reason": reason}
+
+
 def answer_repeats(identity: Mapping[str, Any]) -> int:
     """Return how many answers a run asks for to each case."""
     return int(identity.get("answer_repeats", 1))
@@ -203,7 +226,7 @@ def grade_journal(data: JournalData) -> RunData:
         },
         states=reply_states(replies.values()),
         usage={role: _usage(data.calls, role) for role in ("answer", "judge")},
-        certified=data.certified,
+        certified=as_answered(data.certified, replies),
         notices=tuple(call_notices(data)),
     )
 
@@ -232,18 +255,14 @@ def grade_case(head: CaseHead, replies: Replies, identity: Mapping[str, Any], *,
     if answer.state not in JUDGED_ANSWERS or answer.text is None:
         return _failed(graded, "answer", "empty" if answer.state in JUDGED_ANSWERS else answer.state)
     ballots, states = _ballots(head, replies, identity, answer_repeat=answer_repeat)
+    waiting = frozenset(at for at, of_item in enumerate(states) if None in of_item)
     votes = item_votes(ballots)
-    graded = replace(graded, ballots=ballots, decided=tuple(map(verdict, votes)))
-    # An item's replies have all come, and no judge has a vote on it.
-    lost = [
-        list(states[index]) for index, of_item in enumerate(votes) if missing(of_item) and None not in states[index]
-    ]
-    if lost:
-        bad = next((state for of_item in lost for state in of_item if state != "ok"), None)
-        return _failed(graded, "judge", bad or NO_VOTE)
-    if any(None in of_item for of_item in states):
-        return graded
-    return replace(graded, matched=graded.decided, decided=None, state="graded")
+    decided = by_votes(replace(graded, ballots=ballots, waiting=waiting), votes)
+    if decided.state != "failed":
+        return decided
+    lost = [states[at] for at, of_item in enumerate(votes) if missing(of_item) and at not in waiting]
+    bad = next((state for of_item in lost for state in of_item if state != "ok"), None)
+    return _failed(decided, "judge", bad or NO_VOTE)
 
 
 _NOTHING_MORE: Final = ExampleFacts(tags=(), item_tags=())

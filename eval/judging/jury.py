@@ -43,20 +43,26 @@ def item_votes(ballots: Ballots, judges: Sequence[int] | None = None) -> list[tu
     return list(zip(*votes, strict=True))
 
 
+def by_votes(case: GradedCase, votes: Sequence[Sequence[bool | None]]) -> GradedCase:
+    """Return a case as the votes on its items decide it: failed, pending or graded.
+
+    Failed where an item has no vote and none can come; else pending while a reply is to come; else graded.
+    """
+    verdicts = tuple(map(verdict, votes))
+    open_ = replace(case, matched=None, decided=verdicts, failed_role=None, failed_state=None, reason=None)
+    if any(missing(of_item) for at, of_item in enumerate(votes) if at not in case.waiting):
+        return replace(open_, state="failed", failed_role="judge", failed_state=NO_VOTE)
+    if case.waiting:
+        return replace(open_, state=PENDING)
+    return replace(open_, matched=verdicts, decided=None, state="graded")
+
+
 def judged_by(case: GradedCase, judges: Sequence[int]) -> GradedCase:
     """Return a case as some of its judges alone would have graded it, by the rule of so many judges.
 
-    A case that is pending, or whose answer could not be judged, stays as it is.
+    A case whose answer could not be judged stays as it is. An item is waited for as the whole jury waits for it.
     """
-    if not case.ballots or case.state == PENDING:
-        return case
-    votes = item_votes(case.ballots, judges)
-    verdicts = tuple(map(verdict, votes))
-    if any(map(missing, votes)):
-        lost = replace(case, matched=None, decided=verdicts, state="failed")
-        return replace(lost, failed_role="judge", failed_state=NO_VOTE, reason=None)
-    graded = replace(case, matched=verdicts, decided=None, state="graded")
-    return replace(graded, failed_role=None, failed_state=None, reason=None)
+    return by_votes(case, item_votes(case.ballots, judges)) if case.ballots else case
 
 
 def _more_than_half(values: Sequence[bool | None]) -> bool | None:

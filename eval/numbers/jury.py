@@ -16,10 +16,11 @@ from eval.judging.graded import GradedCase, RunData
 from eval.judging.jury import PENDING, VERDICT_RULE, VOTE_RULE, item_votes, judged_by, missing, verdict
 from eval.numbers.bootstrap import Interval
 from eval.numbers.defaults import SEED, SPEC
-from eval.numbers.panels import worst_or_best
+from eval.numbers.panels import Overall, PanelResult, worst_or_best
 from eval.numbers.suite_panels import panels_of
 
 ONE_JUDGE: Final = "one judge: nothing is left without it"
+EVERY_JUDGE: Final = "every judge is of this vendor: nobody is left without it"
 NO_VENDOR: Final = "no judge's vendor is known: name them with --judge-vendor"
 DEFINITIONS: Final = {
     "conservative, liberal": "unresolved items with positive points as not met and all others as met; the reverse; "
@@ -37,8 +38,19 @@ def is_jury(run: RunData) -> bool:
     return len(identity.get("judges") or [None]) * int(identity.get("repeats") or 1) > 1
 
 
-def jury_member(run: RunData, *, dialect: str = SPEC, samples: int, seed: int = SEED) -> dict[str, Any]:
+def jury_member(
+    run: RunData,
+    panels: Sequence[PanelResult],
+    overall: Overall,
+    *,
+    dialect: str = SPEC,
+    samples: int,
+    seed: int = SEED,
+) -> dict[str, Any]:
     """Return a jury's scores and counts; None with a reason where there is nothing to say.
+
+    Args:
+        panels: what the whole jury gives; `overall` with it.
 
     Raises:
         BadInput: as `panels_of`.
@@ -65,7 +77,7 @@ def jury_member(run: RunData, *, dialect: str = SPEC, samples: int, seed: int = 
         "verdict": VERDICT_RULE,
         "headline": "conservative",
         "items": _item_counts(run.cases),
-        "conservative": _scores(run, **how),
+        "conservative": _result(panels, overall),
         "liberal": _scores(_at_best(run, dialect), **how),
         "judges": alone,
         "without_judge": without,
@@ -80,13 +92,8 @@ def _without_vendor(
     vendor: str, judges: Sequence[Mapping[str, Any]], of: Callable[[Sequence[int]], dict[str, Any]]
 ) -> dict[str, Any]:
     seats = [n for n, judge in enumerate(judges) if judge["vendor"] != vendor]
-    nobody: dict[str, Any] = {
-        "overall_macro_mean": None,
-        "overall_ci95": None,
-        "n_graded": 0,
-        "n_unresolved": 0,
-        "benchmarks": {},
-    }
+    nobody: dict[str, Any] = {"overall_macro_mean": None, "overall_ci95": None, "overall_reason": EVERY_JUDGE}
+    nobody |= {"n_graded": 0, "n_unresolved": 0, "benchmarks": {}}
     return {"n_judges": len(seats), **(of(seats) if seats else nobody)}
 
 
@@ -106,10 +113,14 @@ def _at_best(run: RunData, dialect: str) -> RunData:
 
 
 def _scores(run: RunData, *, dialect: str, samples: int, seed: int) -> dict[str, Any]:
-    panels, overall = panels_of(run, dialect=dialect, samples=samples, seed=seed)
+    return _result(*panels_of(run, dialect=dialect, samples=samples, seed=seed))
+
+
+def _result(panels: Sequence[PanelResult], overall: Overall) -> dict[str, Any]:
     return {
         "overall_macro_mean": overall.mean,
         "overall_ci95": _ci(overall.interval),
+        "overall_reason": overall.reason,
         "n_graded": sum(len(panel.graded) for panel in panels),
         "n_unresolved": sum(panel.unresolved for panel in panels),
         "benchmarks": {
@@ -133,11 +144,11 @@ def _item_counts(cases: Iterable[GradedCase]) -> dict[str, int]:
 
 def _standing(case: GradedCase) -> list[str]:
     found = []
-    for votes in item_votes(case.ballots):
+    for at, votes in enumerate(item_votes(case.ballots)):
         decided = verdict(votes)
         if decided is not None:
             found.append("true" if decided else "false")
-        elif case.state == PENDING:
+        elif at in case.waiting:
             found.append(PENDING)
         else:
             found.append("missing" if missing(votes) else "unresolved")

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from eval.judging.certified import NONE, NOT_NEEDED, certificate_label
+from eval.judging.certified import NONE, NOT_NEEDED, VALID, certificate_label
 from eval.judging.graded import RunData
 
 NO_CERTIFICATE: Final = "certificate: none; this judge was not certified against a reference"
@@ -22,7 +22,7 @@ def jury_notices(run: RunData, jury: Mapping[str, Any] | None) -> Iterator[str]:
         yield from _verdicts(jury)
         yield from _lost_calls(run)
     if run.identity is not None:
-        yield from _vendors(run.identity)
+        yield from vendor_notices(run.identity)
 
 
 def _verdicts(jury: Mapping[str, Any]) -> Iterator[str]:
@@ -53,8 +53,12 @@ def _lost_calls(run: RunData) -> Iterator[str]:
         )
 
 
-def _vendors(identity: Mapping[str, Any]) -> Iterator[str]:
-    """Yield shared vendors, and those that nobody named: what is unknown cannot be ruled out."""
+def vendor_notices(identity: Mapping[str, Any], *, of: str = "the answer model") -> Iterator[str]:
+    """Yield shared vendors, and those that nobody named: what is unknown cannot be ruled out.
+
+    Args:
+        of: what a person calls whatever made that which is judged.
+    """
     judges = [judge for judge in identity["judges"] if judge["endpoint"] != "builtin"]
     answer = identity["answer"].get("vendor")
     if not judges:
@@ -62,20 +66,20 @@ def _vendors(identity: Mapping[str, Any]) -> Iterator[str]:
     same = [judge["model"] for judge in judges if answer is not None and judge["vendor"] == answer]
     if same and len(identity["judges"]) == 1:
         yield (
-            f"the only judge, {same[0]}, and the answer model are of one vendor ({answer}): what one makes up the "
+            f"the only judge, {same[0]}, and {of} are of one vendor ({answer}): what one makes up the "
             "other may find plausible, and no judge of another vendor looked"
         )
     elif same:
         yield (
-            f"of the answer model's vendor ({answer}) are also: {', '.join(same)}; their scores alone, and the jury's "
-            "without them, stand apart"
+            f"of the vendor of {of} ({answer}) are also: {', '.join(same)}; what they say alone, and the jury without "
+            "them, stand apart"
         )
     yield from _shared(judges)
     unknown = [judge["model"] for judge in judges if judge["vendor"] is None]
     policy = identity["answer"]["source"] == "policy"  # made by us, of no vendor
-    unnamed = [*(["the answer model"] if answer is None and not policy else []), *unknown]
+    unnamed = [*([of] if answer is None and not policy else []), *unknown]
     if unnamed:
-        yield f"vendor unknown: {', '.join(unnamed)}; whether a judge shares the answer's vendor cannot be said"
+        yield f"vendor unknown: {', '.join(unnamed)}; whether a judge is of the same vendor cannot be said"
 
 
 def _shared(judges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -94,7 +98,14 @@ def certificate_notices(run: RunData) -> Iterator[str]:
         return
     judges = (run.certified or {}).get("judges", ())
     if label == NONE and len(judges) <= 1:
-        yield NO_CERTIFICATE
+        why = f" ({judges[0]['reason']})" if judges and judges[0]["reason"] else ""
+        yield f"{NO_CERTIFICATE}{why}"
         return
-    said = [f"{judge['model']} {judge['state']}" for judge in judges if judge["state"] != NOT_NEEDED]
-    yield f"certificate: {label} ({', '.join(said)})" if said else f"certificate: {label}"
+    said = [_certified(judge) for judge in judges if judge["state"] != NOT_NEEDED]
+    yield f"certificate: {label} ({'; '.join(said)})" if said else f"certificate: {label}"
+
+
+def _certified(judge: Mapping[str, Any]) -> str:
+    """Return what the certificate of a judge says, and of one that is not valid why."""
+    why = judge["reason"] if judge["state"] != VALID else None
+    return f"{judge['model']}: {why}" if why else f"{judge['model']} {judge['state']}"

@@ -163,6 +163,20 @@ def _case_score(
     return score_case(case.grading_method, _points(points), decided, dialect=dialect)
 
 
+def score_decisions(case: GradedCase, decided: Sequence[bool | None]) -> float | None:
+    """Return the score of an answer by one set of decisions on all its items, whoever made them.
+
+    A HealthBench example's is not clipped, and None where its data define none.
+
+    Raises:
+        BadInput: a decision is missing, or the rubric does not fit its grading method.
+    """
+    try:
+        return _case_score(case, case.points, decided, SPEC).score
+    except (ValueError, OverflowError) as error:
+        raise BadInput(f"case {case.case_id} ({case.benchmark}): {error}; check the data it was judged on") from error
+
+
 def _bounds(case: GradedCase, decided: Sequence[bool | None], dialect: str) -> Bounds:
     if case.grading_method == HEALTHBENCH:
         return examples.case_bounds(case.points, decided)
@@ -235,7 +249,7 @@ def score_panels(
     for case in scored:
         panels.setdefault(case.case.benchmark, []).append(case)
     if dialect == SPEC:
-        results = tuple(_panel(name, panels[name], samples, seed) for name in _registry_order(panels))
+        results = tuple(_panel(name, panels[name], samples, seed) for name in registry_order(panels))
         return results, _overall(results, samples, seed)
     graded = {panel: list(scores) for panel, scores in _file_order_scores(run, scored).items()}
     intervals = upstream_intervals(graded, samples=samples, seed=seed)
@@ -243,9 +257,9 @@ def score_panels(
     return results, _upstream_overall(results, intervals.overall)
 
 
-def _registry_order(panels: Iterable[str]) -> list[str]:
-    """Sort panels of the registry first, in its order, and any others after them as they come."""
-    return sorted(panels, key=lambda panel: PANEL_IDS.index(panel) if panel in PANEL_IDS else len(PANEL_IDS))
+def registry_order(panels: Iterable[str]) -> list[str]:
+    """Return panels once each: those of the registry in its order, then any others as they come."""
+    return sorted(dict.fromkeys(panels), key=lambda panel: PANEL_IDS.index(panel) if panel in PANEL_IDS else len(PANEL_IDS))
 
 
 def _panel(name: str, cases: Sequence[ScoredCase], samples: int, seed: int) -> PanelResult:

@@ -61,7 +61,7 @@ def summarise(
     healthbench = run.suite == HEALTHBENCH_SUITE.name
     _check_settings(healthbench, dialect, length)
     panels, overall = panels_of(run, dialect=dialect, samples=samples, seed=seed)
-    jury = jury_member(run, dialect=dialect, samples=samples, seed=seed) if is_jury(run) else None
+    jury = jury_member(run, panels, overall, dialect=dialect, samples=samples, seed=seed) if is_jury(run) else None
     own = _of_suite(run, panels, samples=samples, seed=seed, length=length) if healthbench else {}
     upstream_keys = _upstream_keys(run, panels, overall, spec=dialect == SPEC)
     return {
