@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from builder.errors import BadInput
-from eval.agreement.correction import corrected_scores, correction_text
+from eval.agreement.correction import corrected_scores
+from eval.agreement.correction_text import correction_text
 from eval.agreement.judge_error import wilson
 from eval.agreement.ppi import TUNE_FROM, estimate, mean_of_estimates
 from eval.judging.graded import RunData
+from eval.numbers.panels import wilson95
 from tests.labelled import graded, labels_of, run_of
 
 Floats = NDArray[np.float64]
@@ -112,7 +113,7 @@ def test_a_judge_without_errors_is_flagged() -> None:
     report = corrected_scores(FOUR, {"lee": labels_of({"a": "yy", "b": "yn"})})
 
     assert report["panels"]["drug_safety"]["degenerate"] is True
-    assert any(line.startswith("* the labels show no spread") for line in correction_text(report))
+    assert any(line.startswith("+ the labels show no spread") for line in correction_text(report))
 
 
 def test_a_case_with_an_item_unlabelled_is_dropped() -> None:
@@ -217,17 +218,16 @@ def test_judge_errors_are_counted_by_sign() -> None:
 )
 def test_wilsons_interval(hits: int, n: int, expected: tuple[float, float]) -> None:
     """The worked examples of Newcombe (1998), table I, for his score method; the last one is the mirror of 0 of 29."""
-    assert wilson(hits, n, alpha=0.05) == pytest.approx(expected, abs=5e-4)
+    assert wilson(hits, n) == pytest.approx(expected, abs=5e-4)
 
 
-def test_another_level_names_its_member() -> None:
-    """A 90% interval is never called ci95."""
-    panel = corrected_scores(FOUR, TWO_LABELLED, alpha=0.1)["panels"]["drug_safety"]
-
-    assert "ci90" in panel
-    assert "ci95" not in panel
-    with pytest.raises(BadInput, match="alpha: expected a number between 0 and 1"):
-        corrected_scores(FOUR, TWO_LABELLED, alpha=1)
+@given(st.integers(1, 500))
+def test_wilsons_interval_is_that_of_the_summary(n: int) -> None:
+    """Where all of n are hits, or none, it is the interval that a summary gives a panel of n such cases."""
+    for hits, score in ((n, 1.0), (0, 0.0)):
+        of_panel = wilson95([score] * n)
+        assert of_panel is not None
+        assert wilson(hits, n) == pytest.approx((of_panel.low, of_panel.high), abs=1e-12)
 
 
 def test_the_report_is_json_and_fits_80_columns() -> None:

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.agreement import intervals
-from eval.agreement.coded import Category, Ratings, ratings_of
+from eval.agreement.coded import Category, Ratings
 from eval.agreement.intervals import Asked, measure_all, measured
 from eval.agreement.measures import AC1, ALPHA, COHEN, FLEISS, FORMULAS, UNANIMITY, measure
+from tests.rated import ratings_of
 
 T, F, N = True, False, None
 PAIRS = [[T, T], [T, F], [F, F], [T, T], [F, T], [T, T], [F, F], [T, T]]

@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import fleiss_kappa as statsmodels_fleiss
 
-from eval.agreement.coded import MOST_EXACT, THIRD, UNRESOLVED, Category, Ratings, ratings_of
-from eval.agreement.measures import (
-    FORMULAS,
-    Measure,
+from eval.agreement.coded import MOST_EXACT, THIRD, UNRESOLVED, Category, Ratings
+from eval.agreement.measures import FORMULAS, Measure, measure
+from tests.rated import (
     cohen_kappa,
     fleiss_kappa,
     flip_rate,
     gwet_ac1,
     krippendorff_alpha,
-    measure,
+    ratings_of,
     unanimity,
 )
 

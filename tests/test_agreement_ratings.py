@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.agreement.coded import UNRESOLVED
-from eval.agreement.measures import cohen_kappa, measure, unanimity
+from eval.agreement.measures import measure
 from eval.agreement.ratings import (
     AS_THIRD,
     DROPPED,
@@ -28,6 +28,7 @@ from eval.agreement.ratings import (
 from eval.judging.graded import Ballots, GradedCase, RunData
 from eval.judging.jury import item_votes, missing, verdict
 from tests.labelled import graded
+from tests.rated import cohen_kappa, unanimity
 from tests.runs import graded_case, jury_case, jury_run, run_of
 
 T, F, N = True, False, None

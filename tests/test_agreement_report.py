@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bedside_bench import PANEL_IDS, PANELS_BY_ID
 from builder.errors import BadInput
 from eval.agreement.labels import ItemKey
 from eval.agreement.report import FORMAT, agreement_report
@@ -187,7 +188,6 @@ def test_the_text_fits_80_columns(run: RunData, report: dict[str, Any]) -> None:
         "judges among each other",
         "judge-0 x judge-1",
         "each judge over its 3 repeats",
-        "lee: dropped",
         "by severity",
     ):
         assert words in text
@@ -198,18 +198,45 @@ def test_the_text_shows_unanimity_beside_kappa_and_base_rate() -> None:
     pairs = [(True, True)] * 118 + [(True, False)] * 5 + [(False, True)] * 2
     cases = [jury_case(f"c{n}", "drug_safety", [1], (((a,),), ((b,),))) for n, (a, b) in enumerate(pairs)]
     lines = agreement_text(report_of(jury_run(*cases))).splitlines()
-    row = lines[lines.index("  judge-0 x judge-1") + 1].split()
+    row = lines[lines.index("judges among each other") + 2].split()[3:]
 
     assert ["125", "0", "0.944", "-0.023"] == row[:4]
-    assert ["0.941", "0.972"] == row[-2:]
+    assert ["0.941", "0.97"] == row[-2:]
 
 
 def test_the_text_says_why_there_is_no_number() -> None:
-    """One judge called once: dashes, and the reasons below."""
-    text = agreement_text(report_of(some_run(1, 1)))
+    """One judge called once: the reasons in place of rows of dashes, each once."""
+    lines = agreement_text(report_of(some_run(1, 1))).splitlines()
 
-    assert "judges among each other: one judge: nobody to agree with" in text
-    assert "judge-0 over repeats: one repeat: nothing to hold it against" in text
+    for title, reason in {
+        "judges among each other": " one judge: nobody to agree with",
+        "each judge over its repeats": " one repeat: nothing to hold it against",
+    }.items():
+        assert reason == lines[lines.index(title) + 1]
+        assert 1 == lines.count(reason)
+    assert not any(line.startswith(" all 1") for line in lines)
+
+
+def test_unresolved_items_have_a_second_row_only_where_there_are_any() -> None:
+    """Two judges who differ leave items unresolved, dropped or as a category; with none the rows would be the same."""
+    for run, names in ((some_run(2), (" lee: dropped", " lee: as a category")), (some_run(3), (" lee ",))):
+        report = report_of(run, labels_on(run, "lee"))
+        rows = [line for line in agreement_text(report).splitlines() if line.startswith(" lee")]
+
+        assert len(names) == len(rows) == 1 + bool(report["counts"]["items_unresolved"])
+        assert all(row.startswith(name) for row, name in zip(rows, names, strict=True))
+
+
+def test_every_panel_stands_on_one_line() -> None:
+    """The longest name of a panel leaves room for its numbers within 80 columns."""
+    panels = [panel for panel in PANEL_IDS if PANELS_BY_ID[panel].grading_method != "f1_weighted_rubric"]
+    said = (((True, False),), ((True, True),))
+    cases = [jury_case(f"{panel}-{n}", panel, [1, 1], said) for panel in panels for n in range(3)]
+    lines = agreement_text(report_of(jury_run(*cases))).splitlines()
+
+    assert max(map(len, PANEL_IDS)) < 24
+    for panel in panels:
+        assert any(line.startswith(f" {panel} ") and "0.500" in line for line in lines)
 
 
 def test_an_interval_without_width_is_marked() -> None:
@@ -217,7 +244,7 @@ def test_an_interval_without_width_is_marked() -> None:
     cases = [jury_case(f"c{n}", "drug_safety", [1, 1], (((True, False),), ((True, False),))) for n in range(4)]
     text = agreement_text(report_of(jury_run(*cases)))
 
-    assert "1.00 to 1.00*" in text
+    assert "1.00..1.00*" in text
     assert "* all resamples gave one value: that says little" in text
 
 

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.errors import BadInput
-from eval.agreement.scored import panel_cases, score_with
-from eval.agreement.sensitivity import RATES, _items, _means, sensitivity, sensitivity_text, true_probabilities
+from eval.agreement.scored import panel_cases
+from eval.agreement.sensitivity import RATES, panel_items, panel_means, sensitivity, true_probabilities
+from eval.agreement.sensitivity_text import sensitivity_text
+from eval.numbers.panels import score_decisions
 from tests.labelled import graded, run_of
 
 EIGHT_OF_TEN = run_of(*(graded(f"c{n}", "y" if n < 8 else "n", (1,)) for n in range(10)))
@@ -61,6 +63,17 @@ def test_the_mean_of_draws_is_the_true_share() -> None:
     assert [] == panel["clipped"]
 
 
+def test_the_overall_row_says_where_a_rate_is_not_possible() -> None:
+    """A panel whose items are all met allows no 10% of wrong positives: overall names it, and its row is marked."""
+    run = run_of(graded("p", "yyn", (3, 1, -2), panel="safety_diagnostic"), *EIGHT_OF_TEN.cases)
+    report = sensitivity(run, rates=[(0.1, 0.1), (0.0, 0.0)], samples=20)
+    rows = [line for line in sensitivity_text(report) if line.startswith("overall")]
+
+    assert [["safety_diagnostic"], []] == [pair["overall"]["clipped"] for pair in report["rates"]]
+    assert [True, False] == [row.endswith("^") for row in rows]
+    assert "decisions on safety_diagnostic" in " ".join(sensitivity_text(report))
+
+
 def test_without_errors_the_headline_comes_out() -> None:
     """At (0, 0) nothing is drawn: the score as judged, with a range of no width, unresolved items at their worst."""
     run = run_of(graded("a", "y?", (1, 1)), graded("b", "yn?", (3, 0, -2), panel="safety_diagnostic"))
@@ -82,11 +95,11 @@ def test_every_draw_is_scored_by_the_rules(panel: str, data: st.DataObject) -> N
     rubrics = data.draw(st.lists(rubric, min_size=1, max_size=4))
     cases = [graded(f"c{place}", "y" * len(points), points, panel=panel) for place, points in enumerate(rubrics)]
     truths = [data.draw(st.lists(st.booleans(), min_size=len(p), max_size=len(p))) for p in rubrics]
-    scores = [score_with(case, truth) or 0.0 for case, truth in zip(cases, truths, strict=True)]
+    scores = [score_decisions(case, truth) or 0.0 for case, truth in zip(cases, truths, strict=True)]
     (found,) = panel_cases(run_of(*cases))
     flat = np.array([[met for truth in truths for met in truth]])
 
-    assert _means(_items(found), flat)[0] == pytest.approx(min(1, max(0, np.mean(scores))), abs=1e-12)
+    assert panel_means(panel_items(found), flat)[0] == pytest.approx(min(1, max(0, np.mean(scores))), abs=1e-12)
 
 
 def test_a_rubric_without_positive_items_scores_0() -> None:
@@ -149,4 +162,4 @@ def test_the_report_is_json_and_fits_80_columns() -> None:
     assert "bedside-bench/sensitivity/1" == json.loads(json.dumps(report, allow_nan=False))["format"]
     assert len(RATES) == len(report["rates"])
     assert max(map(len, lines)) <= 80
-    assert any(line.startswith("* so high a rate") for line in lines)
+    assert any(line.startswith("^ so high a rate") for line in lines)

@@ -14,13 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builder.errors import BadInput
-from eval.agreement.sheet import answer_digests, answers_of, draw_cases, write_sheet
+from eval.agreement.sheet import draw_cases, write_sheet
 from eval.agreement.sheet_file import COLUMNS, guarded, plain, read_rows, write_rows
 from eval.judging.graded import RunData
-from eval.judging.texts import text_sha256
-from tests.journals import write_journal
 from tests.labelled import answers_to, cases_of, graded, run_of, two_panels
-from tests.tampering import results_folder
 
 ROW = dict.fromkeys(COLUMNS, "x")
 HOSTILE = st.text(alphabet=st.sampled_from("=+-@'\"\t\r\n,;| a1\u2028\u0085\ufeff\0é≥語＝"), max_size=12)
@@ -217,23 +214,3 @@ def test_parquet_holds_the_texts_unchanged(tmp_path: Path) -> None:
 
     assert ["=1+1"] == table["answer"].to_pylist()
     assert {pa.string()} == set(table.schema.types)
-
-
-def test_answers_and_digests_come_from_a_journal(tmp_path: Path) -> None:
-    """A journal gives the text of every judged answer; one that never came is not among them."""
-    path = write_journal(
-        tmp_path / "x.jsonl", panels=["drug_safety"], cases_per_panel=3, fail={1: ("answer", "timeout")}
-    )
-    texts = answers_of(path)
-
-    assert 2 == len(texts)
-    assert {key: text_sha256(text) for key, text in texts.items()} == answer_digests(path)
-
-
-def test_results_without_texts_say_to_give_the_journal(tmp_path: Path) -> None:
-    """A published run holds no texts unless asked to; its digests still bind labels to its answers."""
-    results = results_folder(tmp_path)
-
-    with pytest.raises(BadInput, match="give the run's journal instead"):
-        answers_of(results)
-    assert answer_digests(results) == answer_digests(tmp_path / "x.jsonl")

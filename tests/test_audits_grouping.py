@@ -8,12 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from builder.errors import BadInput
-from eval.audits.grouping_report import audit_report, audit_text
+from eval.audits.grouping_report import audit_report
+from eval.audits.grouping_text import audit_text
 from eval.audits.recommendation import LARGEST_SHIFT
 from eval.audits.sides import Side, Spent
 from eval.judging.graded import GradedCase
+from tests.rated import cohen_kappa, ratings_of
 from tests.runs import graded_case, run_of
 
 JUDGE: dict[str, Any] = {
@@ -43,12 +47,14 @@ def _side(grouping: str, *cases: GradedCase, digest: str = "d", **changes: Any) 
     return Side(grouping, run, answers, {name: Spent(1, 100, 10) for name in answers})
 
 
-def _report(one: Mapping[str, Cells], atomic: Mapping[str, Cells], **changes: Any) -> dict[str, Any]:
+def _report(
+    one: Mapping[str, Cells], atomic: Mapping[str, Cells], *, samples: int = 400, **changes: Any
+) -> dict[str, Any]:
     sides = (
         _side(grouping, *(_case(name, cells, **changes) for name, cells in rows.items()))
         for grouping, rows in (("case", one), ("item", atomic))
     )
-    return audit_report(*sides, samples=400, seed=42, software={})
+    return audit_report(*sides, samples=samples, seed=42, software={})
 
 
 def test_agreement_is_counted_by_hand() -> None:
@@ -80,6 +86,16 @@ def test_kappa_is_that_of_scikit_learn() -> None:
     )
 
     assert expected == pytest.approx(_report(one, atomic)["overall"]["agreement"]["kappa"]["value"])
+
+
+@given(st.lists(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=2, max_size=4), min_size=2, max_size=9))
+@settings(max_examples=40, deadline=None)
+def test_kappa_is_that_of_agree(table: list[list[tuple[bool, bool]]]) -> None:
+    """Both commands give one Cohen's kappa, or none, for the same decisions of two modes or raters."""
+    one, atomic = ({f"c{n}": [[int(p[at]) for p in pairs]] for n, pairs in enumerate(table)} for at in (0, 1))
+    found = _report(one, atomic, samples=10)["overall"]["agreement"]["kappa"]["value"]
+
+    assert cohen_kappa(ratings_of([pair for pairs in table for pair in pairs])).value == pytest.approx(found, abs=1e-12)
 
 
 def test_an_undefined_kappa_is_null_with_a_reason() -> None:
@@ -187,6 +203,38 @@ def test_high_agreement_recommends_one_call() -> None:
 
     assert "one call" == panel["recommendation"]
     assert max(map(abs, panel["score"]["ci95"])) <= LARGEST_SHIFT
+
+
+def test_nothing_is_recommended_overall() -> None:
+    """Panels differ in what sways a judge: overall is null with the reason, and a dash in the text."""
+    rows = {f"c{i}": [[1, 1, 1, 0]] for i in range(15)}
+    report = _report(rows, rows)
+    (line,) = (line for line in audit_text(report).splitlines() if line.startswith("overall"))
+
+    assert (None, ["per panel only"]) == tuple(report["overall"][key] for key in ("recommendation", "reasons"))
+    assert "-" == line.split()[-1]
+
+
+def test_agreement_without_a_difference_shows_the_floor_of_the_rule() -> None:
+    """60 of 60 decisions agree: the bootstrap has no width, the exact binomial lower end is 0.025^(1/60) = 0.940."""
+    rows = {f"c{i}": [[1, 1, 1, 0]] for i in range(15)}
+    report = _report(rows, rows)
+    agreement = report["panels"]["drug_safety"]["agreement"]
+
+    assert [1.0, 1.0] == agreement["equal"]["ci95"]
+    assert 0.025 ** (1 / 60) == pytest.approx(agreement["floor"])
+    assert "0.940-1.000" in audit_text(report)
+    assert "1.000-1.000" not in audit_text(report)
+
+
+def test_thirds_stand_in_the_text_only_where_an_order_effect_is_seen() -> None:
+    """Without one the slope alone says so."""
+    met = {f"c{i}": [[1, 1, 1, 1]] for i in range(12)}
+    last = {name: [[1, 1, 1, 0]] for name in met}
+
+    assert "last third" in audit_text(_report(last, met))
+    assert "third" not in audit_text(_report(met, met))
+    assert "order: slope" in audit_text(_report(met, met))
 
 
 def test_few_cases_decide_nothing() -> None:

@@ -319,3 +319,24 @@ def test_the_report_is_json_and_the_text_fits_80_columns() -> None:
 
     assert "bedside-bench/variance/1" == report["format"]
     assert max(map(len, variance_text(report).splitlines())) <= 80
+
+
+def test_a_block_without_a_number_has_every_key() -> None:
+    """What a full block holds is null in an empty one, with the reason: no reader has to ask for a key first."""
+    empty = graded_case("x", "landmark_trials", (1,), [1], ballots=(((None,), (True,), (True,)),) * 2)
+    panels = variance_report(run_of(*_run(ROWS).cases, empty), software={})["panels"]
+    full, none = panels["drug_safety"], panels["landmark_trials"]
+
+    assert full.keys() == none.keys()
+    assert "no complete case with a score" == none["reason"]
+    assert {None} == {none[key] for key in ("mean", "variance", "components", "next", "best", "sentence")}
+
+
+def test_the_text_lists_five_unstable_items_and_counts_in_words() -> None:
+    """Of nine items that flip five are shown, all nine in the report; one answer is not called answers."""
+    report = variance_report(_run([[[[1, 1, 0], [0, 1, 1]]]] * 9), software={})
+    text = variance_text(report)
+
+    assert 9 == len(report["unstable_items"])
+    assert 5 == sum("_0  drug_safety" in line for line in text.splitlines())
+    assert "9 cases x 1 answer x 2 judges x 3 repeats" in text

@@ -124,6 +124,7 @@ def test_error_rates_are_tried_on_the_scores(made: Path) -> None:
         (["--write-sheet", "s.csv"], "give their mirror with --data"),
         (["--write-sheet", "s.csv", "--labels", "l.csv"], "leave --labels and --error-rates out"),
         (["--share", "2"], "--share"),
+        (["--share", "0"], "expected a share above 0"),
         (["--bootstrap-samples", "0"], "--bootstrap-samples"),
     ],
 )

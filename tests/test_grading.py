@@ -254,7 +254,7 @@ REPLIES = st.lists(
 
 @given(replies=REPLIES)
 def test_any_replies_are_graded_failed_or_pending_by_one_rule(replies: list[list[list[bool | str | None]]]) -> None:
-    """Whatever came of each call: an item lost for good fails the case, one to come makes it wait, else it is graded."""
+    """Whatever came of each call: an item lost for good fails the case, one to come makes it wait, else graded."""
     found = {
         (0, judge, repeat, f"x_{at}"): _reply_of(value)
         for judge, repeats in enumerate(replies)

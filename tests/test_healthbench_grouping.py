@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from builder.errors import BadInput
-from eval.audits.grouping_report import audit_report, audit_text
+from eval.audits.grouping_report import audit_report
+from eval.audits.grouping_text import audit_text
 from eval.audits.sides import Side, read_side
 from eval.calls.call import Call
 from eval.calls.endpoint import Endpoint

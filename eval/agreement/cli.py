@@ -24,7 +24,12 @@ def agree(
     run: Annotated[Path, typer.Argument(metavar="X", help="A run: its journal, or its folder `results` wrote.")],
     labels: Annotated[
         list[Path] | None,
-        typer.Option("--labels", metavar="FILE", help="A sheet that a person labelled; may be given several times."),
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="A sheet that people labelled: .csv, also as a spreadsheet saved it, or .parquet; one a person, or "
+            "one for all with a name in `rater` (else the file's name is). Repeatable.",
+        ),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="Mirror that the run must be on; --write-sheet needs it.")] = None,
     write_sheet: Annotated[
@@ -32,7 +37,7 @@ def agree(
         typer.Option("--write-sheet", metavar="FILE", help="Only write a blinded sheet to label: .csv or .parquet."),
     ] = None,
     share: Annotated[
-        float, typer.Option("--share", min=0, max=1, help="Share of each panel's cases on the sheet.")
+        float, typer.Option("--share", min=0, max=1, help="Share of each panel's cases on the sheet, above 0.")
     ] = SHARE,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the sheet's cases.")] = SEED,
     raters: Annotated[
@@ -62,6 +67,8 @@ def agree(
         raise typer.BadParameter("--write-sheet only writes a sheet: leave --labels and --error-rates out")
     if write_sheet is not None and data is None:
         raise typer.BadParameter("--write-sheet shows people the cases: give their mirror with --data")
+    if share == 0:
+        raise typer.BadParameter("--share 0: expected a share above 0, for a sheet with cases on it")
     rates = [_rates(word) for word in error_rates or ()]
     with one_line_errors():
         if write_sheet is not None and data is not None:
@@ -76,8 +83,8 @@ def agree(
         given = None
         if labels:
             from eval.agreement.labels import read_labels
-            from eval.agreement.sheet import answer_digests
             from eval.numbers.readers import is_journal
+            from eval.results.answers import answer_digests
 
             ours = run.is_dir() or is_journal(run)  # another evaluator's file does not give the answers' digests
             given = read_labels(labels, run=of_run, answers=answer_digests(run) if ours else None)
@@ -99,8 +106,9 @@ def _rates(word: str) -> tuple[float, float]:
 
 
 def _write(run: Path, to: Path, *, mirror: Path, share: float, seed: int, raters: list[str]) -> SheetWritten:
-    from eval.agreement.sheet import answers_of, write_sheet
+    from eval.agreement.sheet import write_sheet
     from eval.cases import read_cases
+    from eval.results.answers import answers_of
     from eval.results.reread import run_at
 
     cases = {case.case_id: case for case in read_cases(mirror).cases}

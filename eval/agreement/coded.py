@@ -1,7 +1,7 @@
 """Nominal ratings as codes, and how often each category was given to each unit.
 
-In: rows of ratings, one a unit and in it one a rater, some not given. Out: `Ratings` and their `Counts`. Not done here:
-what agreement they show (`measures`).
+In: codes of ratings, units x raters, some not given (`ratings`). Out: `Ratings` and their `Counts`. Not done here: what
+agreement they show (`measures`).
 """
 
 from __future__ import annotations
@@ -69,38 +69,6 @@ class Counts(NamedTuple):
     def agreeing(self) -> Indexes:
         """Ordered pairs of equal ratings of a unit: the sum of n_iq (n_iq - 1) over q."""
         return np.asarray((self.per_category * (self.per_category - 1)).sum(axis=1))
-
-
-def ratings_of(
-    rows: Sequence[Sequence[Category | None]],
-    *,
-    categories: Sequence[Category] = BINARY,
-    clusters: Sequence[int] | None = None,
-) -> Ratings:
-    """Return rows of ratings, one a unit and in it one a rater, as codes; None is not rated.
-
-    Args:
-        categories: those that raters could give.
-        clusters: of each unit, from 0; every unit its own where not given.
-
-    Raises:
-        ValueError: a rating is no category (1 is not true), or rows differ in length.
-    """
-    known = {(type(category), category): place for place, category in enumerate(categories)}
-    known[type(None), None] = NOT_RATED  # type: ignore[index]
-    if len({len(row) for row in rows}) > 1:
-        raise ValueError("ratings: expected as many in every row, None where a rater gave none")
-    try:
-        codes = [[known[type(rating), rating] for rating in row] for row in rows]  # type: ignore[index]
-    except KeyError as error:
-        raise ValueError(f"ratings: expected one of {list(categories)} or None, found {error.args[0][1]!r}") from None
-    width = len(rows[0]) if rows else 0
-    numbers = range(len(rows)) if clusters is None else clusters
-    return Ratings(
-        np.array(codes, dtype=np.int8).reshape(len(rows), width),
-        np.array(numbers, dtype=np.int64),
-        tuple(categories),
-    )
 
 
 def count(ratings: Ratings) -> Counts:

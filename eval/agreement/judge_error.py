@@ -11,21 +11,16 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from scipy.stats import norm
-
 from eval.agreement.labels import ItemKey
 from eval.agreement.scored import sign_of
 from eval.judging.graded import RunData
+from eval.numbers.panels import Z95
 
 SIGNS: Final = ("positive", "negative", "zero", "no points")
 
 
-def judge_error(run: RunData, labels: Mapping[ItemKey, bool], *, alpha: float, interval: str) -> dict[str, Any]:
-    """Return the errors of the jury on labelled items, by the sign of their points.
-
-    Args:
-        interval: the name of the member that holds an interval.
-    """
+def judge_error(run: RunData, labels: Mapping[ItemKey, bool]) -> dict[str, Any]:
+    """Return the errors of the jury on labelled items, by the sign of their points."""
     counts: dict[str, dict[tuple[bool, bool | None], int]] = {sign: {} for sign in SIGNS}
     ungraded = dict.fromkeys(SIGNS, 0)
     for case in run.cases:
@@ -41,31 +36,30 @@ def judge_error(run: RunData, labels: Mapping[ItemKey, bool], *, alpha: float, i
     found = {}
     for sign in SIGNS:
         if counts[sign] or ungraded[sign]:
-            found[sign] = {**_rates(counts[sign], alpha, interval), "n_ungraded": ungraded[sign]}
+            found[sign] = {**_rates(counts[sign]), "n_ungraded": ungraded[sign]}
     return found
 
 
-def _rates(pairs: Mapping[tuple[bool, bool | None], int], alpha: float, interval: str) -> dict[str, Any]:
+def _rates(pairs: Mapping[tuple[bool, bool | None], int]) -> dict[str, Any]:
     right = {truth: pairs.get((truth, truth), 0) for truth in (True, False)}
     decided = {truth: right[truth] + pairs.get((truth, not truth), 0) for truth in (True, False)}
     return {
-        "sensitivity": _share(right[True], decided[True], alpha, interval, "no item that people call met"),
-        "specificity": _share(right[False], decided[False], alpha, interval, "no item that people call unmet"),
+        "sensitivity": _share(right[True], decided[True], "no item that people call met"),
+        "specificity": _share(right[False], decided[False], "no item that people call unmet"),
         "n_unresolved": sum(count for (_, judged), count in pairs.items() if judged is None),
     }
 
 
-def _share(hits: int, n: int, alpha: float, interval: str, reason: str) -> dict[str, Any]:
+def _share(hits: int, n: int, reason: str) -> dict[str, Any]:
     if n == 0:
-        return {"value": None, "n": 0, interval: None, "reason": reason}
-    return {"value": hits / n, "n": n, interval: list(wilson(hits, n, alpha=alpha)), "reason": None}
+        return {"value": None, "n": 0, "ci95": None, "reason": reason}
+    return {"value": hits / n, "n": n, "ci95": list(wilson(hits, n)), "reason": None}
 
 
-def wilson(hits: int, n: int, *, alpha: float) -> tuple[float, float]:
-    """Return Wilson's score interval of a share of `n`, at least 1, independent items."""
-    z = float(norm.ppf(1 - alpha / 2))
-    share, more = hits / n, z**2 / n
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """Return Wilson's 95% score interval of a share of `n`, at least 1, independent items."""
+    share, more = hits / n, Z95**2 / n
     centre = (share + more / 2) / (1 + more)
-    half = z / (1 + more) * math.sqrt(share * (1 - share) / n + more / (4 * n))
+    half = Z95 / (1 + more) * math.sqrt(share * (1 - share) / n + more / (4 * n))
     # At the ends the formula is exact: only rounding leaves them.
     return (0.0 if hits == 0 else centre - half), (1.0 if hits == n else centre + half)

@@ -60,8 +60,8 @@ def read_sheets(
     """Return what the sheets of one or more raters hold.
 
     Args:
-        answers: the SHA-256 of the run's answers (`sheet.answer_digests`). With them any sheet on the same answers is
-            taken, whoever judged them; without them only one with the run's own identity.
+        answers: the SHA-256 of the run's answers (`results.answers.answer_digests`). With them any sheet on the same
+            answers is taken, whoever judged them; without them only one with the run's own identity.
 
     Raises:
         BadInput: a row does not fit the run, a label is none, a rater labels an item in two ways, or nothing is

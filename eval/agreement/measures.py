@@ -209,40 +209,6 @@ def _ratio(above: Floats, below: Floats, *, valid: NDArray[np.bool_] | None = No
 # -- one measure of some ratings
 
 
-def unanimity(ratings: Ratings) -> Measure:
-    """Return the share of units on which all raters agree, of the units that all rated."""
-    return measure(ratings, UNANIMITY)
-
-
-def cohen_kappa(ratings: Ratings) -> Measure:
-    """Return Cohen's kappa of two raters over the units that both rated.
-
-    Raises:
-        ValueError: there are more than two raters.
-    """
-    return measure(ratings, COHEN)
-
-
-def fleiss_kappa(ratings: Ratings) -> Measure:
-    """Return Fleiss' kappa over the units that all raters rated."""
-    return measure(ratings, FLEISS)
-
-
-def krippendorff_alpha(ratings: Ratings) -> Measure:
-    """Return Krippendorff's alpha for nominal data over the units with two ratings and more."""
-    return measure(ratings, ALPHA)
-
-
-def gwet_ac1(ratings: Ratings) -> Measure:
-    """Return Gwet's AC1; `n` counts the units with two ratings and more."""
-    return measure(ratings, AC1)
-
-
-def flip_rate(ratings: Ratings) -> Measure:
-    """Return how often two ratings of a unit differ: of a judge's repeats, how often asking again changes the word."""
-    return measure(ratings, FLIPS)
-
-
 def measure(ratings: Ratings, name: str) -> Measure:
     """Return a measure without its interval, which `intervals` adds.
 

@@ -21,9 +21,10 @@ from bedside_bench import F1_WEIGHTED_RUBRIC
 from eval.agreement.coded import BINARY, NOT_RATED, THIRD, UNRESOLVED, Category, Indexes, Ratings
 from eval.agreement.labels import ItemKey
 from eval.agreement.measures import AC1, ALPHA, COHEN, FLEISS, FLIPS, UNANIMITY
-from eval.agreement.scored import registry_order, sign_of
+from eval.agreement.scored import sign_of
 from eval.judging.graded import Ballots, GradedCase, RunData
 from eval.judging.jury import PENDING, item_votes, missing, verdict
+from eval.numbers.panels import registry_order
 
 TOGETHER: Final = (UNANIMITY, FLEISS, ALPHA, AC1)
 PAIR: Final = (UNANIMITY, COHEN, AC1)

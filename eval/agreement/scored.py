@@ -6,16 +6,12 @@ worst, as in the headline: earning items as not met, all others as met.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from bedside_bench import PANEL_IDS
-from builder.errors import BadInput
-from builder.healthbench.names import SUITE as HEALTHBENCH
-from eval.healthbench.examples import case_score as example_case_score
 from eval.judging.graded import GradedCase, RunData
-from eval.numbers.scoring import score_case
+from eval.numbers.panels import ScoredCase, known, registry_order, score_cases
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +36,11 @@ def panel_cases(run: RunData) -> list[PanelCases]:
     """Return the cases of every selected panel, in registry order; a case with an ungraded answer is left out.
 
     Raises:
-        BadInput: a rubric does not fit its grading method.
+        BadInput: a rubric does not fit its grading method, or an answer comes twice.
     """
-    panels: dict[str, dict[str, list[GradedCase]]] = {}
-    for case in run.cases:
-        panels.setdefault(case.benchmark, {}).setdefault(case.case_id, []).append(case)
+    panels: dict[str, dict[str, list[ScoredCase]]] = {}
+    for scored in score_cases(run):
+        panels.setdefault(scored.case.benchmark, {}).setdefault(scored.case.case_id, []).append(scored)
     return [
         PanelCases(
             panel,
@@ -55,43 +51,11 @@ def panel_cases(run: RunData) -> list[PanelCases]:
     ]
 
 
-def registry_order(panels: Iterable[str]) -> list[str]:
-    """Return panels once each: those of the registry in its order, then any others as they come."""
-    found = dict.fromkeys(panels)
-    return sorted(found, key=lambda panel: PANEL_IDS.index(panel) if panel in PANEL_IDS else len(PANEL_IDS))
-
-
-def _judged(answers: Sequence[GradedCase]) -> JudgedCase | None:
-    scores = [
-        None if case.matched is None else score_with(case, conservative(case.matched, case.points)) for case in answers
-    ]
-    known = [score for score in scores if score is not None]
-    if len(known) < len(answers):
+def _judged(answers: Sequence[ScoredCase]) -> JudgedCase | None:
+    scores = known(answer.value for answer in answers)
+    if len(scores) < len(answers):
         return None
-    return JudgedCase(answers[0].case_id, tuple(answers), fmean(known))
-
-
-def conservative(matched: Sequence[bool | None], points: Sequence[int | float | None]) -> tuple[bool, ...]:
-    """Return verdicts with the unresolved ones at their worst."""
-    return tuple(
-        not (worth is not None and worth > 0) if met is None else met
-        for met, worth in zip(matched, points, strict=True)
-    )
-
-
-def score_with(case: GradedCase, matched: Sequence[bool]) -> float | None:
-    """Return the score of an answer with these decisions, whoever made them; None where its data define none.
-
-    Raises:
-        BadInput: the rubric does not fit its grading method.
-    """
-    try:
-        if case.grading_method == HEALTHBENCH:
-            return example_case_score(case.points, matched).score
-        points = [worth for worth in case.points if worth is not None]
-        return score_case(case.grading_method, points, matched).score
-    except (ValueError, OverflowError) as error:
-        raise BadInput(f"case {case.case_id} ({case.benchmark}): {error}; check the data it was judged on") from error
+    return JudgedCase(answers[0].case.case_id, tuple(answer.case for answer in answers), fmean(scores))
 
 
 def sign_of(points: float | None) -> str:

@@ -15,8 +15,7 @@ their difference. An unresolved item is not drawn, it stays at its worst, so tha
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -26,18 +25,16 @@ from numpy.typing import NDArray
 from bedside_bench import F1_WEIGHTED_RUBRIC, SEVERITY_WEIGHT
 from builder.errors import BadInput
 from builder.healthbench.names import SUITE as HEALTHBENCH
-from eval.agreement.scored import JudgedCase, PanelCases, conservative, panel_cases, sign_of
-from eval.calls.reply import one_line
+from eval.agreement.scored import JudgedCase, PanelCases, panel_cases, sign_of
 from eval.healthbench.metrics import clip
 from eval.judging.graded import RunData
 from eval.numbers.defaults import SEED
-from eval.showing.cells import interval_cell, number
+from eval.numbers.panels import worst_or_best
 
 Floats: TypeAlias = NDArray[np.float64]
 Rates: TypeAlias = tuple[float, float]
 
 FORMAT: Final = "bedside-bench/sensitivity/1"
-WIDTH: Final = 80
 RATES: Final[tuple[Rates, ...]] = (
     (0.02, 0.02),
     (0.05, 0.05),
@@ -59,13 +56,13 @@ DEFINITIONS: Final = {
     "mean": "over draws of which decisions are wrong; range95: their 2.5th to 97.5th percentile; the choice of cases "
     "is not in it",
     "clipped": "signs whose share of items judged met lies below fp or above 1 - fn: the rate is then not possible for "
-    "these decisions, and the true share is taken as 0 or 1",
+    "these decisions, and the true share is taken as 0 or 1; overall: the panels with such a sign",
     "unresolved": "items without a verdict stay at their worst",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class _Items:
+class PanelItems:
     """A panel's items one after another, answer by answer; `starts` are the places where answers begin.
 
     `judged` are the verdicts with unresolved ones at their worst, `drawn` those that can be wrong. `weights` are a
@@ -94,7 +91,7 @@ def sensitivity(
     """
     _check(rates, samples, seed)
     panels = panel_cases(run)
-    items = [_items(panel) for panel in panels if panel.cases]
+    items = [panel_items(panel) for panel in panels if panel.cases]
     rng = np.random.default_rng(seed)
     drawn = {one.panel: _draws(one, rates, samples, rng) for one in items}
     by_panel = {one.panel: one for one in items}
@@ -111,16 +108,8 @@ def sensitivity(
             "overall": _judged_overall(items, empty),
         },
         "rates": [
-            {
-                "fp": fp,
-                "fn": fn,
-                "panels": {
-                    panel.panel: _panel_report(by_panel.get(panel.panel), drawn.get(panel.panel), place, (fp, fn))
-                    for panel in panels
-                },
-                "overall": _overall_report([drawn[one.panel][place] for one in items], empty),
-            }
-            for place, (fp, fn) in enumerate(rates)
+            _pair_report(pair, panels, by_panel, {name: draws[place] for name, draws in drawn.items()})
+            for place, pair in enumerate(rates)
         ],
         "definitions": DEFINITIONS,
     }
@@ -134,13 +123,14 @@ def _check(rates: Sequence[Rates], samples: int, seed: int) -> None:
         raise BadInput(f"expected rates, samples >= 1 and seed >= 0; found {len(rates)} rates, {samples} and {seed}")
 
 
-def _items(panel: PanelCases) -> _Items:
+def panel_items(panel: PanelCases) -> PanelItems:
+    """Return the items of a panel's cases, of which there is one at least."""
     answers = [answer for case in panel.cases for answer in case.answers]
     worth = [float(value or 0) for answer in answers for value in answer.points]
     verdicts = [met for answer in answers for met in answer.matched or ()]
-    judged = [met for answer in answers for met in conservative(answer.matched or (), answer.points)]
+    judged = [met for answer in answers for met in worst_or_best(answer, best=False)]
     sizes = [len(answer.points) for answer in answers]
-    return _Items(
+    return PanelItems(
         panel=panel.panel,
         method=answers[0].grading_method,
         n_cases=len(panel.cases),
@@ -173,7 +163,7 @@ def true_probabilities(judged: NDArray[np.bool_], *, fp: float, fn: float) -> tu
     return np.where(judged, if_met, if_unmet), not -1e-12 <= share <= 1 + 1e-12
 
 
-def _probabilities(items: _Items, rates: Rates) -> tuple[Floats, list[str]]:
+def _probabilities(items: PanelItems, rates: Rates) -> tuple[Floats, list[str]]:
     """Return each item's probability of being met, and the signs on which these rates are not possible."""
     fp, fn = rates
     found, cut = items.judged.astype(np.float64), []
@@ -185,7 +175,7 @@ def _probabilities(items: _Items, rates: Rates) -> tuple[Floats, list[str]]:
     return found, cut
 
 
-def _draws(items: _Items, rates: Sequence[Rates], samples: int, rng: np.random.Generator) -> Floats:
+def _draws(items: PanelItems, rates: Sequence[Rates], samples: int, rng: np.random.Generator) -> Floats:
     """Return the panel's mean, clipped, for each pair of rates (rows) and each draw (columns)."""
     chances = [_probabilities(items, pair)[0].astype(np.float32) for pair in rates]
     means = np.empty((len(rates), samples))
@@ -194,11 +184,11 @@ def _draws(items: _Items, rates: Sequence[Rates], samples: int, rng: np.random.G
         stop = min(samples, start + rows)
         uniform = rng.random((stop - start, len(items.points)), dtype=np.float32)
         for row, chance in zip(means, chances, strict=True):
-            row[start:stop] = _means(items, uniform < chance)
+            row[start:stop] = panel_means(items, uniform < chance)
     return means
 
 
-def _means(items: _Items, truths: NDArray[np.bool_]) -> Floats:
+def panel_means(items: PanelItems, truths: NDArray[np.bool_]) -> Floats:
     """Return the panel's mean for each row of truths, clipped: the formulas of `scoring` and `healthbench.scores`."""
     if items.method == F1_WEIGHTED_RUBRIC:
         scores = _f1(items, truths)
@@ -213,7 +203,7 @@ def _means(items: _Items, truths: NDArray[np.bool_]) -> Floats:
     return np.clip(scores @ items.weights, 0.0, 1.0)
 
 
-def _f1(items: _Items, truths: NDArray[np.bool_]) -> Floats:
+def _f1(items: PanelItems, truths: NDArray[np.bool_]) -> Floats:
     """Return 2PR / (P + R) as twice the matched critical weight over critical plus all matched weight."""
     weight = np.array([float(SEVERITY_WEIGHT[int(value)]) for value in items.points])
     critical = np.where(items.points > 0, weight, 0.0)
@@ -222,11 +212,11 @@ def _f1(items: _Items, truths: NDArray[np.bool_]) -> Floats:
     return np.asarray(2 * hit / np.where(both > 0, both, 1.0))
 
 
-def _judged_mean(items: _Items) -> float:
-    return float(_means(items, items.judged[np.newaxis, :])[0])
+def _judged_mean(items: PanelItems) -> float:
+    return float(panel_means(items, items.judged[np.newaxis, :])[0])
 
 
-def _judged(panel: PanelCases, items: _Items | None) -> dict[str, Any]:
+def _judged(panel: PanelCases, items: PanelItems | None) -> dict[str, Any]:
     counts = {"n_expected": panel.n_expected, "n": len(panel.cases)}
     if items is None:
         return {**counts, "n_items": 0, "n_unresolved": 0, "judged_met": {}, "mean": None, "reason": "no graded case"}
@@ -240,7 +230,7 @@ def _judged(panel: PanelCases, items: _Items | None) -> dict[str, Any]:
     }
 
 
-def _judged_met(items: _Items) -> dict[str, dict[str, Any]]:
+def _judged_met(items: PanelItems) -> dict[str, dict[str, Any]]:
     """Return by sign the share of decided items that were judged met: the q of the formulas."""
     signs = np.array([sign_of(value) for value in items.points])
     found = {}
@@ -251,7 +241,7 @@ def _judged_met(items: _Items) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _judged_overall(items: Sequence[_Items], empty: Sequence[str]) -> dict[str, Any]:
+def _judged_overall(items: Sequence[PanelItems], empty: Sequence[str]) -> dict[str, Any]:
     reason = _reason(empty, len(items))
     mean = None if reason else float(np.mean([_judged_mean(one) for one in items]))
     return {"n_panels": len(items), "mean": mean, "reason": reason}
@@ -263,11 +253,22 @@ def _reason(empty: Sequence[str], n_panels: int) -> str | None:
     return None if n_panels else "no case is selected"
 
 
-def _panel_report(items: _Items | None, drawn: Floats | None, place: int, rates: Rates) -> dict[str, Any]:
+def _pair_report(
+    rates: Rates, panels: Sequence[PanelCases], items: Mapping[str, PanelItems], drawn: Mapping[str, Floats]
+) -> dict[str, Any]:
+    names = [panel.panel for panel in panels]
+    found = {name: _panel_report(items.get(name), drawn.get(name), rates) for name in names}
+    clipped = [name for name in names if found[name]["clipped"]]
+    empty = [name for name in names if name not in items]
+    overall = {**_overall_report(list(drawn.values()), empty), "clipped": clipped}
+    return {"fp": rates[0], "fn": rates[1], "panels": found, "overall": overall}
+
+
+def _panel_report(items: PanelItems | None, drawn: Floats | None, rates: Rates) -> dict[str, Any]:
     if items is None or drawn is None:
         return {"n": 0, "mean": None, "range95": None, "clipped": [], "reason": "no graded case"}
     clipped = _probabilities(items, rates)[1]
-    return {"n": items.n_cases, **_spread(drawn[place]), "clipped": clipped, "reason": None}
+    return {"n": items.n_cases, **_spread(drawn), "clipped": clipped, "reason": None}
 
 
 def _spread(draws: Floats) -> dict[str, Any]:
@@ -279,42 +280,3 @@ def _overall_report(draws: Sequence[Floats], empty: Sequence[str]) -> dict[str, 
     reason = _reason(empty, len(draws))
     spread = {"mean": None, "range95": None} if reason else _spread(np.mean(draws, axis=0))
     return {"n_panels": len(draws), **spread, "reason": reason}
-
-
-MOST_ROWS: Final = 20
-
-
-def sensitivity_text(report: Mapping[str, Any]) -> list[str]:
-    """Return a report of sensitivity as lines of at most 80 columns: overall for each pair of rates.
-
-    Panels stand in the text only where the rates are few; the report has them all.
-    """
-    judged = report["judged"]
-    head = f"{'':<26}{'fp':>5} {'fn':>5}  {'as judged':>9}  {'mean':>5}  95% of draws"
-    lines = ["scores under assumed error rates of the judge", head, "-" * len(head)]
-    lines += [_row("overall", pair, pair["overall"], judged["overall"]["mean"]) for pair in report["rates"]]
-    panels = judged["panels"] if len(report["rates"]) * len(judged["panels"]) <= MOST_ROWS else {}
-    for panel, as_judged in panels.items():
-        lines.append("-" * len(head))
-        lines += [_row(panel, pair, pair["panels"][panel], as_judged["mean"]) for pair in report["rates"]]
-    if judged["panels"] and not panels:
-        lines.append("by panel: --json")
-    for note in _notes(report):
-        lines += textwrap.wrap(note, WIDTH, subsequent_indent="  ", break_on_hyphens=False)
-    return [line.rstrip() for line in lines]
-
-
-def _row(name: str, pair: Mapping[str, Any], found: Mapping[str, Any], judged: float | None) -> str:
-    mark = "*" if found.get("clipped") else ""
-    cells = f"{pair['fp']:>5.3f} {pair['fn']:>5.3f}  {number(judged):>9}  {number(found['mean']):>5}"
-    return f"{one_line(name)[:25]:<26}{cells}  {interval_cell(found['range95'])}{mark}"
-
-
-def _notes(report: Mapping[str, Any]) -> Iterator[str]:
-    overall = report["judged"]["overall"]
-    if overall["reason"]:
-        yield f"overall: undefined: {overall['reason']}"
-    yield "fp: unmet items called met; fn: met items called unmet; assumed, not measured"
-    yield "equal rates on all items of a sign, independent errors; the choice of cases is not in the range"
-    if any(panel["clipped"] for pair in report["rates"] for panel in pair["panels"].values()):
-        yield "* so high a rate is not possible for these decisions: the true share was taken as 0 or 1"

@@ -22,18 +22,13 @@ from typing import Final
 import numpy as np
 
 from builder.errors import BadInput
-from eval.agreement.scored import registry_order
 from eval.agreement.sheet_file import CELL_LIMIT, check_suffix, read_rows, write_rows
-from eval.calls.call import JUDGED_ANSWERS
-from eval.calls.journal import read_journal
 from eval.cases import Case
 from eval.judging.graded import GradedCase, RunData
-from eval.judging.grading import case_replies
 from eval.judging.texts import text_sha256
 from eval.numbers.defaults import SEED
-from eval.results.card import RUNS, run_folders
-from eval.results.stored import UnreadableRunError, read_tables
-from eval.results.tables import Row
+from eval.numbers.panels import registry_order
+from eval.results.answers import AnswerKey
 
 SHARE: Final = 0.2
 """The share of a panel's cases that a clinician labels (spec 3, layer B)."""
@@ -45,8 +40,6 @@ INSTRUCTION: Final = (
     "something harmful: yes means that the answer endorses or does it, not that it warns against it. Leave the label "
     "empty where you cannot tell. Change no other column."
 )
-
-AnswerKey = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +73,7 @@ def write_sheet(
     """Write a sheet with a seeded sample of a run's cases, the same share of every panel, rounded up.
 
     Args:
-        answers: texts by (case id, answer repeat), as `answers_of` gives them.
+        answers: texts by (case id, answer repeat), as `results.answers.answers_of` gives them.
         cases: the run's cases by id.
         share: above 0, at most 1.
         raters: every one gets all rows; a rater without a name is named after the file when it is read.
@@ -189,53 +182,3 @@ def _conversation(case: Case) -> str:
     if len(case.conversation) == 1:
         return case.prompt
     return "\n\n".join(f"{role}: {content}" for role, content in case.conversation)
-
-
-def answers_of(path: Path) -> dict[AnswerKey, str]:
-    """Return the texts of the judged answers of a journal, or of a run published with texts.
-
-    Raises:
-        BadInput: there is no such run, or a results folder holds no texts.
-    """
-    if not path.is_dir():
-        return _journal_answers(path)
-    texts = {_row_key(row): row["text"] for row in _answer_rows(path) if row["text"] is not None}
-    if not texts:
-        raise BadInput(f"{path}: expected results with texts, found none in them; give the run's journal instead")
-    return texts
-
-
-def answer_digests(path: Path) -> dict[AnswerKey, str]:
-    """Return the SHA-256 of every judged answer of a journal or of a results folder, with or without texts.
-
-    Raises:
-        BadInput: there is no such run.
-    """
-    if not path.is_dir():
-        return {key: text_sha256(text) for key, text in _journal_answers(path).items()}
-    rows = [row for row in _answer_rows(path) if row["answer_sha256"] is not None]
-    return {_row_key(row): row["answer_sha256"] for row in rows}
-
-
-def _journal_answers(path: Path) -> dict[AnswerKey, str]:
-    return {
-        (case_id, repeat): call.text
-        for case_id, replies in case_replies(read_journal(path)).items()
-        for repeat, call in replies.answers.items()
-        if call.state in JUDGED_ANSWERS and call.text is not None
-    }
-
-
-def _answer_rows(folder: Path) -> list[Row]:
-    runs = run_folders(folder) if (folder / RUNS).is_dir() else [folder]
-    if len(runs) != 1:
-        raise BadInput(f"{folder}: expected one run, found {len(runs)}; name one of the folders below {folder / RUNS}")
-    try:
-        rows = read_tables(runs[0])["answers"]
-    except UnreadableRunError as error:
-        raise BadInput(f"{runs[0]}: {error.finding.line()}") from None
-    return [row for row in rows if row["state"] in JUDGED_ANSWERS]
-
-
-def _row_key(row: Row) -> AnswerKey:
-    return row["case_id"], row["answer_repeat"]

@@ -10,15 +10,16 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from eval.agreement.correction import correction_text
+from eval.agreement.correction_text import correction_text
 from eval.agreement.measures import AC1, ALPHA, COHEN, FLEISS, FLIPS, UNANIMITY
 from eval.agreement.ratings import AS_THIRD, DROPPED
-from eval.agreement.sensitivity import sensitivity_text
+from eval.agreement.sensitivity_text import sensitivity_text
 from eval.calls.reply import one_line
 from eval.showing.cells import number
 
 WIDTH: Final = 80
-_NAME: Final = 18
+_NAME: Final = 24
+_INTERVAL: Final = 12
 _SHOWN: Final = {DROPPED: "dropped", AS_THIRD: "as a category"}
 _KINDS: Final = {"panels": "by panel", "signs": "by sign of the points", "severities": "by severity (plan panels)"}
 
@@ -27,7 +28,8 @@ Report = Mapping[str, Any]
 
 def agreement_text(report: Report) -> str:
     """Return a report of agreement as text; sensitivity is shown where people's labels do not say it, overall only."""
-    head = f"{'':<{_NAME}}{'n':>7}{'drop':>6}{'unan.':>6}{'kappa':>7} {'95% CI':<15}{'AC1':>7}{'alpha':>7}{'true':>6}"
+    titles = f"{'n':>6}{'drop':>5}{'unan.':>6}{'kappa':>7} {'95% CI':<{_INTERVAL}}{'AC1':>7}{'alpha':>7}{'true':>5}"
+    head = f"{'':<{_NAME}}{titles}"
     rule = "-" * WIDTH
     lines = ["agreement", head, rule, *_overall(report), rule]
     for title, question in _sliced(report):
@@ -45,23 +47,40 @@ def agreement_text(report: Report) -> str:
 def _overall(report: Report) -> Iterator[str]:
     yield "judges among each other"
     between = report["between_judges"]
-    yield from _row(f"all {len(report['judges'])}", between["together"]["overall"])
+    yield from _row_or_reason(f"all {len(report['judges'])}", between["together"])
     for pair in between["pairs"]:
         yield from _row(_names(pair), pair["overall"])
-    yield f"each judge over its {report['repeats'] or '-'} repeats"
+    reasons = dict.fromkeys(judge["reason"] for judge in report["judge_repeats"] if judge["reason"])
+    yield "each judge over its repeats" if reasons else f"each judge over its {report['repeats'] or '-'} repeats"
+    yield from (f" {reason}" for reason in reasons)
     for judge in report["judge_repeats"]:
-        yield from _row(judge["judge"], judge["overall"])
+        if judge["reason"] is None:
+            yield from _row(judge["judge"], judge["overall"])
     if report["jury_against_raters"]:
-        yield "the jury against people; what it left unresolved is"
-    for against in report["jury_against_raters"]:
-        for treatment, shown in _SHOWN.items():
-            yield from _row(f"{against['rater']}: {shown}", against[treatment]["overall"])
+        shown = _treatments(report)
+        yield "the jury against people" + ("; what it left unresolved is" if len(shown) > 1 else "")
+        for against in report["jury_against_raters"]:
+            for treatment, words in shown.items():
+                name = f"{against['rater']}: {words}" if len(shown) > 1 else against["rater"]
+                yield from _row(name, against[treatment]["overall"])
     people = report["between_raters"]
     if people and people["pairs"]:
         yield "people among each other"
         yield from _row(f"all {len(people['together']['raters'])}", people["together"]["overall"])
         for pair in people["pairs"]:
             yield from _row(_names(pair), pair["overall"])
+
+
+def _row_or_reason(name: str, question: Report) -> Iterator[str]:
+    if question["reason"] is None:
+        yield from _row(name, question["overall"])
+    else:
+        yield f" {question['reason']}"
+
+
+def _treatments(report: Report) -> Mapping[str, str]:
+    """Return what may become of unresolved items and its words; where there are none, only the first."""
+    return _SHOWN if report["counts"]["items_unresolved"] else {DROPPED: _SHOWN[DROPPED]}
 
 
 def _sliced(report: Report) -> Iterator[tuple[str, Report]]:
@@ -73,8 +92,9 @@ def _sliced(report: Report) -> Iterator[tuple[str, Report]]:
         for judge in report["judge_repeats"]:
             if judge["reason"] is None:
                 yield f"{judge['judge']} over repeats", judge
+    left_out = ", unresolved dropped" if len(_treatments(report)) > 1 else ""
     for against in report["jury_against_raters"]:
-        yield f"the jury against {against['rater']}, unresolved dropped", against[DROPPED]
+        yield f"the jury against {against['rater']}{left_out}", against[DROPPED]
 
 
 def _slices(title: str, question: Report) -> Iterator[str]:
@@ -91,18 +111,26 @@ def _names(question: Report) -> str:
 
 def _row(name: str, part: Report) -> Iterator[str]:
     """Yield a row, below its name where that is too long."""
-    left = f"  {one_line(name)}"
-    if len(left) >= _NAME:
+    left = f" {one_line(name)}"
+    if len(left) > _NAME:
         yield left[:WIDTH]
         left = ""
     measures = part["measures"]
     all_rated, kappa = measures[UNANIMITY], measures.get(COHEN) or measures[FLEISS]
     rates = all_rated["base_rates"] or {}
     yield (
-        f"{left:<{_NAME}}{all_rated['n']:>7}{all_rated['dropped']:>6}{number(all_rated['value']):>6}"
-        f"{number(kappa['value']):>7} {_interval(kappa):<15}{number(measures[AC1]['value']):>7}"
-        f"{number(measures[ALPHA]['value']) if ALPHA in measures else '':>7}{number(rates.get('true')):>6}"
+        f"{left:<{_NAME}}{all_rated['n']:>6}{_short(all_rated['dropped']):>5}{number(all_rated['value']):>6}"
+        f"{number(kappa['value']):>7} {_interval(kappa):<{_INTERVAL}}{number(measures[AC1]['value']):>7}"
+        f"{number(measures[ALPHA]['value']) if ALPHA in measures else '':>7}{_share(rates.get('true')):>5}"
     )
+
+
+def _short(count: int) -> str:
+    return str(count) if count < 10_000 else f"{count / 1_000:.0f}k"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 def _interval(measure: Report) -> str:
@@ -110,22 +138,32 @@ def _interval(measure: Report) -> str:
     if measure["ci95"] is None:
         return "-"
     low, high = (value + 0.0 for value in measure["ci95"])
-    return f"{low:.2f} to {high:.2f}{'*' if measure['degenerate'] else ''}"
+    if measure["degenerate"]:
+        return f"{low:.2f}..{high:.2f}*" if low >= 0 else f"{low:.2f}*"
+    return f"{low:.2f}..{high:.2f}"
 
 
 def _notes(report: Report) -> Iterator[str]:
     yield from _said_of(report["counts"], report)
-    yield "kappa: Cohen's of a pair, Fleiss' in `all` and over repeats; 95% CI: of kappa, cases resampled"
-    yield (
-        "unan.: share on which all agree; true: share of true ratings; drop: items that not all rated; where true is "
-        "near 0 or 1, unanimity is high by chance and kappa low: read AC1 beside them"
-    )
+    yield from _explained(report)
     for judge in report["judge_repeats"]:
         flips = judge["overall"]["measures"][FLIPS]
         if flips["value"] is not None:
             yield f"{one_line(judge['judge'])}: {flips['value']:.1%} of pairs of its repeats differ (n = {flips['n']})"
     yield from _undefined(report)
     yield from _facts(report)
+
+
+def _explained(report: Report) -> Iterator[str]:
+    """Yield what the columns are, where there is a row."""
+    asked = [report["between_judges"]["together"], *report["judge_repeats"]]
+    if not report["jury_against_raters"] and all(question["reason"] for question in asked):
+        return
+    yield "kappa: Cohen's of a pair, Fleiss' in `all` and over repeats; 95% CI: of kappa, cases resampled"
+    yield (
+        "unan.: share on which all agree; true: share of true ratings; drop: items that not all rated; where true is "
+        "near 0 or 1, unanimity is high by chance and kappa low: read AC1 beside them"
+    )
 
 
 def _said_of(counts: Report, report: Report) -> Iterator[str]:
@@ -142,11 +180,14 @@ def _said_of(counts: Report, report: Report) -> Iterator[str]:
 
 def _undefined(report: Report) -> Iterator[str]:
     """Yield why a kappa of the overall table, or its interval, is not defined; of the slices the JSON says it."""
-    questions = {"judges among each other": report["between_judges"]["together"]}
+    together = report["between_judges"]["together"]
+    questions = {"judges among each other": together} if together["reason"] is None else {}
     questions |= {_names(pair): pair for pair in report["between_judges"]["pairs"]}
-    questions |= {f"{judge['judge']} over repeats": judge for judge in report["judge_repeats"]}
+    repeated = [judge for judge in report["judge_repeats"] if judge["reason"] is None]
+    questions |= {f"{judge['judge']} over repeats": judge for judge in repeated}
     for against in report["jury_against_raters"]:
-        questions |= {f"jury against {against['rater']} ({_SHOWN[name]})": against[name] for name in _SHOWN}
+        shown = _treatments(report).items()
+        questions |= {f"jury against {against['rater']} ({words})": against[name] for name, words in shown}
     for name, question in questions.items():
         measures = question["overall"]["measures"]
         kappa = measures.get(COHEN) or measures[FLEISS]

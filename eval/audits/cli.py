@@ -30,7 +30,8 @@ def audit(
     model, `--reuse A.jsonl` in place of --answers, and --smoke or --panel for the sample.
     """
     with one_line_errors():
-        from eval.audits.grouping_report import audit_report, audit_text
+        from eval.audits.grouping_report import audit_report
+        from eval.audits.grouping_text import audit_text
         from eval.audits.sides import read_side
 
         report = audit_report(read_side(a), read_side(b), samples=samples, seed=seed, software=software())

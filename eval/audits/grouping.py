@@ -2,7 +2,7 @@
 
 In: two matched runs (`sides`). Out: for each panel, and overall, agreement, the effect of an item's place, the halo of
 its neighbours and the difference of scores, each with an interval. What is added up, and the bootstrap: `paired`. The
-recommendation: `recommendation`; costs and text: `grouping_report`.
+recommendation: `recommendation`; costs: `grouping_report`.
 
 Decisions are compared one by one: same answer, item, judge and repeat. All intervals come from resampling cases within
 panels, so that a case's decisions stay together; only the halo's is the exact binomial one.
@@ -21,11 +21,12 @@ import numpy as np
 from scipy.stats import binomtest
 
 from eval.audits.paired import AT, COLUMNS, THIRDS, Floats, Pair, case_row, resampled_sums
-from eval.audits.sides import AnswerName, Side, Sides
-from eval.audits.variance import panel_of, panel_order
+from eval.audits.sides import Side, Sides
+from eval.audits.variance import panel_of
 from eval.numbers.bootstrap import Interval, overall_interval, panel_interval
 from eval.numbers.defaults import ALPHA
-from eval.numbers.panels import score_cases
+from eval.numbers.panels import registry_order, score_cases
+from eval.results.answers import AnswerKey
 
 OVERALL: Final = "overall"
 _ROUNDING: Final = 1e-12  # differences of sums below it are what rounding leaves of nothing
@@ -144,18 +145,18 @@ def _panels(sides: Sides) -> list[_Panel]:
     for pair in sides.pairs:
         by_panel[panel_of(sides.one_call.run, pair[0])][pair[0].case_id].append(pair)
     values = _scores(sides.one_call), _scores(sides.atomic)
-    return [_panel(name, by_panel[name], *values) for name in panel_order(by_panel)]
+    return [_panel(name, by_panel[name], *values) for name in registry_order(by_panel)]
 
 
-def _scores(side: Side) -> dict[AnswerName, float | None]:
+def _scores(side: Side) -> dict[AnswerKey, float | None]:
     return {(one.case.case_id, one.case.answer_repeat): one.value for one in score_cases(side.run)}
 
 
 def _panel(
     name: str,
     cases: Mapping[str, Sequence[Pair]],
-    one: Mapping[AnswerName, float | None],
-    atomic: Mapping[AnswerName, float | None],
+    one: Mapping[AnswerKey, float | None],
+    atomic: Mapping[AnswerKey, float | None],
 ) -> _Panel:
     rows = [case_row(pairs) for pairs in cases.values() if len(pairs[0][0].item_ids) > 1]
     scores = []

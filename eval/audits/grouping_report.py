@@ -1,28 +1,25 @@
-"""The audit of one call a case against one call an item, as a JSON object and as a text of at most 80 columns.
+"""The audit of one call a case against one call an item, as a JSON object.
 
-In: two runs. Out: the object that `--json` prints, and what a person reads. The numbers are `grouping`'s, the
-recommendations `recommendation`'s.
+In: two runs. Out: the object that `--json` prints. The numbers are `grouping`'s, the recommendations, one a panel,
+`recommendation`'s, the text for people `grouping_text`'s.
 """
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
-from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.audits.grouping import Agreement, Estimate, Halo, Order, PanelAudit, audit, looks
-from eval.audits.recommendation import ATOMIC, RULE, agreement_floor, halo_seen, order_seen, recommend
-from eval.audits.sides import AnswerName, Side, Sides, match, spent_on
+from eval.audits.recommendation import ATOMIC, RULE, Recommendation, agreement_floor, halo_seen, order_seen, recommend
+from eval.audits.sides import Side, Sides, match, spent_on
 from eval.audits.variance import panel_of
-from eval.calls.reply import one_line
 from eval.judging.graded import RunData
 from eval.judging.suites import suite_of
 from eval.numbers.defaults import ALPHA
-from eval.showing.cells import interval_cell, number
+from eval.results.answers import AnswerKey
 
 FORMAT: Final = "bedside-bench/audit/1"
-WIDTH: Final = 80
+PER_PANEL: Final = "per panel only"
 DEFINITIONS: Final = {
     "compared": "decisions of one judge at one repeat on one item of one answer, made in both modes; in cases of one "
     "item neither place nor neighbours can sway a decision: they enter only the scores",
@@ -49,7 +46,9 @@ DEFINITIONS: Final = {
     "overall the mean over panels",
     "cost": "judge calls on the compared answers, those asked again and those taken over from another file included; "
     "questions: what the design asks; ratio atomic / one call",
-    "recommendation": RULE,
+    "recommendation": f"{RULE}; overall: null, as panels differ in what sways a judge",
+    "floor": "the lower end of agreement that the rule looks at: of the bootstrap's and the exact binomial interval "
+    "the lower one, as the bootstrap's has no width where no decision differs",
     "yardstick": "the atomic mode, as each question stands alone; which mode is right only people's labels say",
 }
 
@@ -81,8 +80,11 @@ def audit_report(a: Side, b: Side, *, samples: int | None, seed: int, software: 
         "n_in_one_run_only": sides.alone,
         "n_ungraded": sides.ungraded,
         "cost": _cost(sides, {(one.case_id, one.answer_repeat) for one, _ in sides.pairs}),
-        "overall": _audit(overall),
-        "panels": {panel.panel: {**_audit(panel), "cost": _panel_cost(sides, panel.panel)} for panel in panels},
+        "overall": _audit(overall, None),
+        "panels": {
+            panel.panel: {**_audit(panel, recommend(panel)), "cost": _panel_cost(sides, panel.panel)}
+            for panel in panels
+        },
         "looks": _looks(len(panels)),
         "bootstrap_samples": drawn,
         "bootstrap_seed": seed,
@@ -98,8 +100,9 @@ def _run(side: Side) -> dict[str, Any]:
 
 
 def _looks(panels: int) -> str:
+    where = "1 panel" if panels == 1 else f"{panels} panels"
     return (
-        f"{looks(panels)} effects were looked for in {panels} panels: at 95% some are seen where there is none; "
+        f"{looks(panels)} effects were looked for in {where}: at 95% some are seen where there is none; "
         f"a panel gets {ATOMIC} only by an interval of {1 - ALPHA / looks(panels):.2%}"
     )
 
@@ -109,7 +112,7 @@ def _panel_cost(sides: Sides, panel: str) -> dict[str, Any]:
     return _cost(sides, {(one.case_id, one.answer_repeat) for one, _ in sides.pairs if panel_of(run, one) == panel})
 
 
-def _cost(sides: Sides, names: set[AnswerName]) -> dict[str, Any]:
+def _cost(sides: Sides, names: set[AnswerKey]) -> dict[str, Any]:
     """Return what both modes asked and cost; tokens null where a server did not say, or a folder holds other cases."""
     one, atomic = (_spent(side, names, sides) for side in (sides.one_call, sides.atomic))
     ratio = {name: _ratio(atomic[name], one[name]) for name in one}
@@ -118,7 +121,7 @@ def _cost(sides: Sides, names: set[AnswerName]) -> dict[str, Any]:
     return {"one_call": one, "atomic": atomic, "ratio": ratio, "reason": reason}
 
 
-def _spent(side: Side, names: set[AnswerName], sides: Sides) -> dict[str, int | None]:
+def _spent(side: Side, names: set[AnswerKey], sides: Sides) -> dict[str, int | None]:
     pair = 0 if side is sides.one_call else 1
     graded = [found[pair] for found in sides.pairs if (found[0].case_id, found[0].answer_repeat) in names]
     each = [1 if pair == 0 else len(case.item_ids) for case in graded]
@@ -136,15 +139,14 @@ def _ratio(top: int | None, bottom: int | None) -> float | None:
     return top / bottom if top is not None and bottom else None
 
 
-def _audit(found: PanelAudit) -> dict[str, Any]:
-    recommended = recommend(found)
+def _audit(found: PanelAudit, recommended: Recommendation | None) -> dict[str, Any]:
     return {
         "n_cases": found.n_cases,
         "n_compared_cases": found.n_compared,
         "n_answers": found.n_answers,
         "n_undecided": found.undecided,
-        "recommendation": recommended.mode,
-        "reasons": list(recommended.reasons),
+        "recommendation": recommended.mode if recommended else None,
+        "reasons": list(recommended.reasons) if recommended else [PER_PANEL],
         "agreement": _agreement(found.agreement),
         "order": {**_order(found.order), "seen": order_seen(found), "sure": order_seen(found, sure=True)},
         "halo": {**_halo(found.halo), "seen": halo_seen(found), "sure": halo_seen(found, sure=True)},
@@ -182,73 +184,3 @@ def _halo(found: Halo) -> dict[str, Any]:
         "ties": found.ties,
         "spread": _json(found.spread),
     }
-
-
-def audit_text(report: Mapping[str, Any]) -> str:
-    """Return an audit as text of at most 80 columns: a line a panel, then what is behind the overall one."""
-    head = f"{'':<23}{'n':>7} {'equal':>6} {'95% CI':<12}{'kappa':>6} {'score':>7}  recommendation"
-    lines = ["one call a case against one call an item", head, "-" * WIDTH]
-    lines += [_line(name, panel) for name, panel in report["panels"].items()]
-    lines += ["-" * WIDTH, _line("overall", report["overall"]), ""]
-    lines += [*_effects(report["overall"]), *_cost_lines(report["cost"]), ""]
-    for name, panel in report["panels"].items():
-        for reason in panel["reasons"]:
-            lines += _wrapped(f"{one_line(name)}: {panel['recommendation']}: {reason}")
-    lines += ["", *_notes(report)]
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def _line(name: str, panel: Mapping[str, Any]) -> str:
-    equal, kappa, score = panel["agreement"]["equal"], panel["agreement"]["kappa"], panel["score"]["value"]
-    moved = "-" if score is None else f"{score:+.3f}"
-    cells = f"{equal['n']:>7} {number(equal['value']):>6} {interval_cell(equal['ci95']):<12}"
-    return f"{one_line(name)[:23]:<23}{cells}{number(kappa['value']):>6} {moved:>7}  {panel['recommendation']}"
-
-
-def _effects(overall: Mapping[str, Any]) -> Iterator[str]:
-    agreement, order, halo = overall["agreement"], overall["order"], overall["halo"]
-    rates = f"one call {_cell(agreement['one_call'])}, atomic {_cell(agreement['atomic'])}"
-    yield from _wrapped(f"matched: {rates}; difference {_cell(agreement['shift'])}")
-    only = f"{agreement['only_one_call']} true in one call only, {agreement['only_atomic']} in atomic only"
-    p = agreement["mcnemar_p"]
-    yield from _wrapped(f"disagreements: {only}; McNemar p = {'-' if p is None else f'{p:.3g}'}")
-    again = (agreement["again_one_call"], agreement["again_atomic"])
-    if again[0]["value"] is not None:
-        yield from _wrapped(f"a judge's repeats agree: one call {_cell(again[0])}, atomic {_cell(again[1])}")
-    for third, found in order["thirds"].items():
-        yield from _wrapped(f"{third} third: difference {_cell(found['shift'])}, disagree {_cell(found['differ'])}")
-    yield from _wrapped(f"order: slope {_cell(order['slope'])}")
-    expected = "" if halo["expected"] is None else f", {halo['expected']:.3f} expected without it"
-    yield from _wrapped(f"halo: {_cell(halo['share'])}{expected}; ties {halo['ties']}; spread {_cell(halo['spread'])}")
-    yield from _wrapped(f"score, one call - atomic: {_cell(overall['score'])}")
-
-
-def _cost_lines(cost: Mapping[str, Any]) -> Iterator[str]:
-    for name, ratio in cost["ratio"].items():
-        one, atomic = cost["one_call"][name], cost["atomic"][name]
-        if ratio is not None:
-            yield f"{name.replace('_', ' ')}: one call {one}, atomic {atomic}: {ratio:.1f} times as many"
-    if cost["reason"]:
-        yield from _wrapped(cost["reason"].replace("_", " "))
-
-
-def _cell(estimate: Mapping[str, Any]) -> str:
-    if estimate["value"] is None:
-        return f"- ({estimate['reason']})"
-    ends = estimate["ci95"]
-    interval = "no interval" if ends is None else f"{ends[0]:.3f} to {ends[1]:.3f}"
-    return f"{estimate['value']:.3f} ({interval}; n = {estimate['n']})"
-
-
-def _notes(report: Mapping[str, Any]) -> Iterator[str]:
-    yield from _wrapped(f"judges: {', '.join(map(one_line, report['judges']))}; repeats: {report['repeats']}")
-    dropped = f"in one run only: {report['n_in_one_run_only']}; ungraded in a run: {report['n_ungraded']}"
-    yield from _wrapped(f"answers: {report['n_answers']}; {dropped}")
-    yield from _wrapped(report["looks"])
-    if report["suite"] == HEALTHBENCH:
-        yield from _wrapped(f"wording: {DEFINITIONS['wording']}")
-    yield from _wrapped(f"yardstick: {DEFINITIONS['yardstick']}")
-
-
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent="  ", break_on_hyphens=False)

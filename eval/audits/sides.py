@@ -12,17 +12,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from builder.errors import BadInput
 from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.healthbench.protocol import GRADER_ALL_SHA256, GRADER_SHA256
 from eval.judging.graded import GradedCase, RunData
 from eval.judging.identity import differences
-from eval.judging.texts import text_sha256
-
-AnswerName: TypeAlias = tuple[str, int]
-"""Case id and answer repeat."""
+from eval.results.answers import AnswerKey, answer_digests
 
 ONE_CALL: Final = "case"
 ATOMIC: Final = "item"
@@ -47,8 +44,8 @@ class Side:
 
     where: str
     run: RunData
-    answers: Mapping[AnswerName, str]
-    spent: Mapping[AnswerName, Spent] | None = None
+    answers: Mapping[AnswerKey, str]
+    spent: Mapping[AnswerKey, Spent] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ def read_side(path: Path) -> Side:
     """Return a run from its journal or its results folder, verified.
 
     Raises:
-        BadInput: the path holds no such run.
+        BadInput: the path holds no such run, or several.
         DigestMismatch: a folder does not verify.
     """
     from eval.numbers.readers import is_journal
@@ -81,27 +78,10 @@ def read_side(path: Path) -> Side:
     return Side(str(path), run_at(path), answer_digests(path), spent)
 
 
-def answer_digests(path: Path) -> dict[AnswerName, str]:
-    """Return the SHA-256 of every answer's text that a journal or a results folder holds."""
-    if path.is_dir():
-        from eval.results.card import RUNS, run_folders
-        from eval.results.stored import read_tables
-
-        runs = run_folders(path) if (path / RUNS).is_dir() else [path]
-        rows = [row for run in runs for row in read_tables(run)["answers"]]
-        named = {(row["case_id"], row["answer_repeat"]): row["answer_sha256"] for row in rows}
-        return {name: digest for name, digest in named.items() if digest is not None}
-    from eval.calls.journal import read_journal
-    from eval.judging.grading import case_replies
-
-    calls = [call for replies in case_replies(read_journal(path)).values() for call in replies.answers.values()]
-    return {(call.case_id, call.answer_repeat): text_sha256(call.text) for call in calls if call.text is not None}
-
-
-def _spent(journal: Path) -> dict[AnswerName, Spent]:
+def _spent(journal: Path) -> dict[AnswerKey, Spent]:
     from eval.calls.journal import read_journal
 
-    by_answer: dict[AnswerName, list[Mapping[str, int | None]]] = defaultdict(list)
+    by_answer: dict[AnswerKey, list[Mapping[str, int | None]]] = defaultdict(list)
     for call in read_journal(journal).calls:
         if call.role == "judge":
             by_answer[call.case_id, call.answer_repeat].append(call.usage)
@@ -187,11 +167,11 @@ def _paired(one: Side, atomic: Side) -> Sides:
     return Sides(one, atomic, tuple(pairs), alone, len(both) - len(pairs))
 
 
-def _by_name(side: Side) -> dict[AnswerName, GradedCase]:
+def _by_name(side: Side) -> dict[AnswerKey, GradedCase]:
     return {(case.case_id, case.answer_repeat): case for case in side.run.cases}
 
 
-def spent_on(side: Side, names: set[AnswerName]) -> Spent:
+def spent_on(side: Side, names: set[AnswerKey]) -> Spent:
     """Return what judging some answers cost a run; None where it is not known, as of part of a results folder."""
     if side.spent is not None:
         parts = [side.spent.get(name, Spent(0, None, None)) for name in sorted(names)]

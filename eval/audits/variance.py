@@ -19,7 +19,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from bedside_bench import PANEL_IDS
 from builder.errors import BadInput
 from builder.healthbench.names import SUITE as HEALTHBENCH
 from eval.audits.components import (
@@ -33,10 +32,9 @@ from eval.audits.components import (
     mean_squares,
     mean_variance,
 )
-from eval.healthbench import examples
 from eval.judging.graded import GradedCase, RunData
 from eval.judging.jury import vote
-from eval.numbers.scoring import score_case
+from eval.numbers.panels import registry_order, score_decisions
 
 PER_CALLS: Final = 100
 
@@ -131,12 +129,6 @@ def panel_of(run: RunData, case: GradedCase) -> str:
     return run.config if run.suite == HEALTHBENCH else case.benchmark
 
 
-def panel_order(panels: Iterable[str]) -> list[str]:
-    """Sort panels of the registry first, in its order, and any others after them as they come."""
-    known = list(dict.fromkeys(panels))
-    return sorted(known, key=lambda panel: PANEL_IDS.index(panel) if panel in PANEL_IDS else len(PANEL_IDS))
-
-
 def panel_cells(run: RunData) -> list[PanelCells]:
     """Return the scores of every panel's complete cases.
 
@@ -147,7 +139,7 @@ def panel_cells(run: RunData) -> list[PanelCells]:
     for case in run.cases:
         by_case[panel_of(run, case), case.case_id].append(case)
     shape = _shape(run, max(map(len, by_case.values()), default=0))
-    panels = panel_order(panel for panel, _ in by_case)
+    panels = registry_order(panel for panel, _ in by_case)
     return [_panel(panel, [found for (of, _), found in by_case.items() if of == panel], shape) for panel in panels]
 
 
@@ -168,7 +160,7 @@ def _panel(panel: str, cases: Sequence[Sequence[GradedCase]], shape: tuple[int, 
     for answers in cases:
         if len(answers) < shape[0] or not all(map(_complete, answers)):
             continue
-        scores = [[[cell_score(case, cell) for cell in judge] for judge in case.ballots] for case in answers]
+        scores = [[[score_decisions(case, cell) for cell in judge] for judge in case.ballots] for case in answers]
         if any(score is None for answer in scores for judge in answer for score in judge):
             unscored += 1
             continue
@@ -182,22 +174,6 @@ def _panel(panel: str, cases: Sequence[Sequence[GradedCase]], shape: tuple[int, 
 def _complete(case: GradedCase) -> bool:
     decisions = [decision for judge in case.ballots for cell in judge for decision in cell]
     return bool(decisions) and None not in decisions
-
-
-def cell_score(case: GradedCase, decisions: Sequence[bool | None]) -> float | None:
-    """Return a case's score by one set of decisions on all its items, not clipped for HealthBench; None if it has none.
-
-    Raises:
-        BadInput: a decision is missing, or the rubric does not fit its grading method.
-    """
-    matched = tuple(value for value in decisions if value is not None)
-    points = tuple(value for value in case.points if value is not None)
-    try:
-        if case.grading_method == HEALTHBENCH:
-            return examples.case_score(case.points, matched).score
-        return score_case(case.grading_method, points, matched).score
-    except (ValueError, OverflowError) as error:
-        raise BadInput(f"case {case.case_id} ({case.benchmark}): {error}; check the data it was judged on") from error
 
 
 def budget(panels: Sequence[PanelCells], *, grouping: str, answer_calls: int, added: int = 1) -> Budget:

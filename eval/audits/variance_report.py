@@ -1,7 +1,7 @@
-"""The variance budget of a run as a JSON object, and as a text of at most 80 columns.
+"""The variance budget of a run as a JSON object.
 
-In: a run. Out: the object that `--json` prints, every number with its n, and what a person reads. The numbers are
-`variance`'s and `components`'.
+In: a run. Out: the object that `--json` prints, every number with its n. The numbers are `variance`'s and
+`components`', the text for people `variance_text`'s.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from eval.audits.variance import (
 from eval.judging.graded import RunData
 
 FORMAT: Final = "bedside-bench/variance/1"
-WIDTH: Final = 80
 TOP: Final = 10
 _SENDS: Final = "model"  # the one source of answers that costs calls
 
@@ -105,9 +104,28 @@ def _panel(panel: PanelCells, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**dropped, **_budget(found, settings["added"], "no complete case with a score")}
 
 
+_KEYS: Final = (
+    "n",
+    "design",
+    "mean",
+    "variance",
+    "standard_error",
+    "reason",
+    "components",
+    "mean_squares",
+    "left_out_by_bootstrap",
+    "left_out_reason",
+    "calls",
+    "next",
+    "best",
+    "best_without_cases",
+    "sentence",
+)
+
+
 def _budget(found: Budget | None, added: int, reason: str | None) -> dict[str, Any]:
     if found is None:
-        return {"n": 0, "variance": None, "reason": reason}
+        return {**dict.fromkeys(_KEYS), "n": 0, "reason": reason}
     design = found.design
     return {
         "n": sum(design.cases),

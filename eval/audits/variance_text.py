@@ -8,12 +8,14 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import starmap
 from typing import Any, Final
 
 from eval.calls.reply import one_line
 from eval.showing.cells import number
 
 WIDTH: Final = 80
+MOST_ITEMS: Final = 5
 
 
 def variance_text(report: Mapping[str, Any]) -> str:
@@ -73,8 +75,8 @@ def _block(name: str, block: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name[:40]}: {block['reason']}"
         return
     design = block["design"]
-    levels = f"{block['n']} cases x {design['answers']} answers x {design['judges']} judges x {design['repeats']}"
-    yield f"{name[:38]}: {levels} repeats"
+    levels = [(block["n"], "case"), *((design[f"{what}s"], what) for what in ("answer", "judge", "repeat"))]
+    yield f"{name[:38]}: {' x '.join(starmap(_counted, levels))}"
     yield f"  mean {block['mean']:.3f}, standard error {_fine(block['standard_error'])}"
     head = f"  {'component':<14}{'estimate':>10}  {'95% interval':<19}{'share':>6}"
     yield head
@@ -90,6 +92,10 @@ def _block(name: str, block: Mapping[str, Any]) -> Iterator[str]:
     said = [f"{what} {_share(flips[what])}" for what in ("repeats", "judges")]
     yield from _wrapped(f"items on which they disagree: {', '.join(said)}")
     yield from _wrapped(block["sentence"])
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def _component_line(term: str, part: Mapping[str, Any]) -> Iterator[str]:
@@ -128,7 +134,7 @@ def _unstable(items: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield "no item has decisions that differ"
         return
     yield "the most unstable items: share of pairs of decisions on one answer that differ"
-    for item in items:
+    for item in items[:MOST_ITEMS]:
         line = (
             f"{number(item['pairs'])} (n = {item['n_pairs']})  {one_line(item['item_id'])}  {one_line(item['panel'])}"
         )

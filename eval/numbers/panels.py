@@ -259,7 +259,8 @@ def score_panels(
 
 def registry_order(panels: Iterable[str]) -> list[str]:
     """Return panels once each: those of the registry in its order, then any others as they come."""
-    return sorted(dict.fromkeys(panels), key=lambda panel: PANEL_IDS.index(panel) if panel in PANEL_IDS else len(PANEL_IDS))
+    once = dict.fromkeys(panels)
+    return sorted(once, key=lambda panel: PANEL_IDS.index(panel) if panel in PANEL_IDS else len(PANEL_IDS))
 
 
 def _panel(name: str, cases: Sequence[ScoredCase], samples: int, seed: int) -> PanelResult:
