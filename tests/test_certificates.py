@@ -175,6 +175,7 @@ REFUSED: dict[str, tuple[Judge, dict[str, Any], str]] = {
     "builtin": (Judge(Model("builtin:verbatim")), {"suite": "bedside-bench"}, "needs no certificate"),
     "unknown suite": (NOWHERE, {"suite": "other"}, "expected one that has probes: bedside-bench, healthbench"),
     "names of items": (replace(NOWHERE, id_style="short"), {"suite": "healthbench"}, "its judges are asked by item"),
+    "statements by item": (NOWHERE, {"suite": "unsupported-statements", "grouping": "item"}, "drop --grouping item"),
     "no name": (Judge(Model(" ", NOWHERE.model.endpoint)), {"suite": "bedside-bench"}, "printable"),
 }
 
@@ -195,6 +196,25 @@ def test_the_file_reads_back_as_it_was_written(tmp_path: Path) -> None:
     assert [made] == read_certificates(tmp_path)
     assert [] == read_certificates(tmp_path / "none")
     assert list(json.loads((tmp_path / "b.json").read_text())) == sorted(made.whole)
+
+
+@pytest.mark.parametrize("text", ['{"format": "other/1"}', "{}", "[]", "3"])
+def test_a_file_of_another_format_is_passed_over(tmp_path: Path, text: str) -> None:
+    """What says that it is something else is no damaged certificate."""
+    (tmp_path / "other.json").write_text(text)
+
+    assert [] == read_certificates(tmp_path)
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Half a file may be half a certificate; a folder of such a name is no certificate either."""
+    (tmp_path / "half.json").write_text(certificate_text(certificate_of(PLAN).whole)[:99])
+    with pytest.raises(BadInput, match=r"half.json: expected strict JSON.*move the file away"):
+        read_certificates(tmp_path)
+    (tmp_path / "half.json").unlink()
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(BadInput, match=r"folder.json: expected a certificate, found: Is a directory"):
+        read_certificates(tmp_path)
 
 
 def _turn(whole: dict[str, Any]) -> None:
@@ -219,7 +239,10 @@ EDITS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "a count by trait": (_shift, "counts by kind or trait do not follow"),
     "an item less": (lambda whole: whole["decisions"].pop(), "decisions are not on the probes"),
     "an item twice": (lambda whole: whole["decisions"].append(whole["decisions"][0]), "expected each item once"),
-    "the format": (lambda whole: whole.update(format="x"), "expected a certificate (format bedside-bench/certi"),
+    "the format": (
+        lambda whole: whole.update(format="bedside-bench/certificate/0"),
+        "expected a certificate (format bedside-bench/certificate/1)",
+    ),
     "a member less": (lambda whole: whole.pop("suite"), "found suite missing or too many"),
     "a type": (lambda whole: whole.update(repeats=True), "repeats: found a value of another type"),
     "the date": (lambda whole: whole.update(date="today"), "date: expected a UTC time, found 'today'"),

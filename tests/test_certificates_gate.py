@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,13 +21,16 @@ from eval.certificates.gate import (
     check_record,
     models_expected,
     record,
+    unread,
 )
 from eval.judging.certified import certificate_label
-from eval.judging.suites import SUITES
+from eval.judging.suites import SUITES, suite_of
+from eval.judging.texts import Prompts
 from tests.plans import make_plan
 from tests.probe_judges import certificate_of
 from tests.runs import run_of
 
+CERTIFY = "bedside-bench certify judge-a --base-url https://judges.example/v1"
 MADE, NOW = "2026-01-01T00:00:00.000000Z", "2026-02-01T00:00:00.000000Z"
 PLACE = Endpoint("https://judges.example/v1", None)
 JUDGE = Judge(Model("judge-a", PLACE))
@@ -58,28 +62,116 @@ def test_the_state_of_a_judge_says_why() -> None:
     """Valid and failed name the sentinels and the day, none says what to run."""
     assert ("valid", "valid: all 158 sentinel items decided right on 2026-01-01") == _state(_plan(), VALID)
     assert ("failed", "failed: 3 of 158 sentinel items were not decided right on 2026-01-01") == _state(_plan(), FAILED)
-    assert ("none", "none: there is no certificate; run bedside-bench certify judge-a") == _state(_plan(), OTHER)
+    assert ("none", f"none: there is no certificate; certify it: {CERTIFY}") == _state(_plan(), OTHER)
     assert "not needed" == _state(_plan(BUILTIN), VALID)[0]
 
 
-# How the run's judge differs from the certified one, and what is said of it.
-CHANGES: dict[str, tuple[Judge, str]] = {
-    "temperature": (replace(JUDGE, temperature=1), "parameters {"),
-    "no temperature": (replace(JUDGE, temperature=None), "parameters {"),
-    "reasoning": (replace(JUDGE, reasoning_effort="low"), "'reasoning_effort': 'low'} now"),
-    "reply form": (replace(JUDGE, reply_format="none"), "reply form json_object then, none now"),
-    "id style": (replace(JUDGE, id_style="short"), "id style full then, short now"),
+# How the run's judge differs from the certified one, what is said of it, and what the command that repairs it adds.
+CHANGES: dict[str, tuple[Judge, str, str]] = {
+    "temperature": (replace(JUDGE, temperature=1), "parameters {", " --temperature 1"),
+    "no temperature": (replace(JUDGE, temperature=None), "parameters {", " --judges FILE.toml"),
+    "reasoning": (replace(JUDGE, reasoning_effort="low"), "'reasoning_effort': 'low'} now", " --judges FILE.toml"),
+    "reply form": (
+        replace(JUDGE, reply_format="none"),
+        "reply form json_object then, none now",
+        " --judge-format none",
+    ),
+    "id style": (replace(JUDGE, id_style="short"), "id style full then, short now", " --id-style short"),
 }
 
 
-@pytest.mark.parametrize(("judge", "said"), CHANGES.values(), ids=CHANGES.keys())
-def test_a_judge_that_is_asked_otherwise_is_stale(judge: Judge, said: str) -> None:
-    """Each setting of the judge is bound: another one makes the certificate stale and is named."""
+@pytest.mark.parametrize(("judge", "said", "added"), CHANGES.values(), ids=CHANGES.keys())
+def test_a_judge_that_is_asked_otherwise_is_stale(judge: Judge, said: str, added: str) -> None:
+    """Each setting of the judge is bound: another one makes the certificate stale, is named, and can be certified."""
     state, reason = _state(_plan(judge), VALID)
 
     assert "stale" == state
     assert said in reason
-    assert reason.endswith("; run bedside-bench certify judge-a again")
+    assert reason.endswith(f"; certify it again: {CERTIFY}{added} --again")
+
+
+@pytest.mark.parametrize(
+    ("made", "run", "state"), [(1, 1, "valid"), (1, 3, "valid"), (3, 3, "valid"), (5, 3, "stale"), (5, 1, "stale")]
+)
+def test_a_certificate_counts_for_as_many_calls_or_more(made: int, run: int, state: str) -> None:
+    """What the majority of five calls got right says nothing of a single one."""
+    certificate = certificate_of(_plan(repeats=made), date=MADE)
+    found, reason = _state(_plan(repeats=run), certificate)
+
+    assert state == found
+    assert (state == "stale") == (f"certified by the majority of {made} calls, {run} now" in reason)
+    kept = record(certified(_plan(repeats=made), [certificate], now=NOW), uncertified=False)
+    problems = check_record(kept, _plan(repeats=run).identity())
+    assert (["judge judge-a: state valid does not follow from the certificate"] if state == "stale" else []) == problems
+
+
+def test_a_certificate_of_fewer_calls_counts_beside_a_newer_one_of_more() -> None:
+    """One judge certified by single calls and by majorities is known at both."""
+    five = certificate_of(_plan(repeats=5), date="2026-01-02T00:00:00.000000Z")
+
+    assert "valid" == _state(_plan(), VALID, five)[0]
+
+
+OWN_HEALTHBENCH = suite_of("healthbench").prompts()
+MINE = replace(OWN_HEALTHBENCH, judge_user=f"{OWN_HEALTHBENCH.judge_user}\nBe quick.\n")
+
+
+@pytest.mark.parametrize(
+    ("suite", "grouping", "prompts", "added"),
+    [
+        ("bedside-bench", "case", _plan().reading.prompts, ""),
+        ("bedside-bench", "item", _plan().reading.prompts, "--grouping item "),
+        ("healthbench", "item", OWN_HEALTHBENCH, "--suite healthbench "),
+        ("healthbench", "item", MINE, "--suite healthbench --grader-template FILE "),
+        (
+            "healthbench",
+            "case",
+            suite_of("healthbench", "case").prompts(),
+            "--suite healthbench --grouping case ",
+        ),
+        ("unsupported-statements", "case", suite_of("unsupported-statements").prompts(), None),
+    ],
+)
+def test_the_command_names_the_use(suite: str, grouping: str, prompts: Prompts, added: str | None) -> None:
+    """Suite, grouping and another grader are named where they are not standard; what is standard is left out."""
+    plan = _plan(grouping=grouping, prompts=prompts)
+    _, reason = _state(replace(plan, data=replace(plan.data, suite=suite)))
+    expected = f"--suite {suite} " if added is None else added
+
+    assert reason.endswith(f"certify it: bedside-bench certify judge-a {expected}--base-url https://judges.example/v1")
+
+
+def test_the_command_is_one_for_a_shell() -> None:
+    """A name with a blank is quoted; the standard endpoint is left out."""
+    standard = Judge(Model("my judge", Endpoint("https://api.openai.com/v1", None)))
+
+    assert _state(_plan(standard))[1].endswith("certify it: bedside-bench certify 'my judge'")
+
+
+def test_a_port_and_a_folder_of_this_machine_are_told_and_not_kept() -> None:
+    """The command on the screen works; a user, a password and a query are in neither."""
+    here = Judge(Model("judge-a", Endpoint("http://me:secret@127.0.0.1:8123/v1?key=secret", None)))
+    found = certified(_plan(here), [], now=NOW, folder=Path("my certificates"))
+
+    with pytest.raises(BadInput) as caught:
+        check(found, n_judges=2, repeats=1, scribe=False, uncertified=False)
+    first, _ = str(caught.value).split("\n")
+    assert first.endswith("certify judge-a --base-url http://127.0.0.1:8123/v1 --certificates 'my certificates'")
+    kept = str(record(found, uncertified=False))
+    assert "8123" not in kept
+    assert "my certificates" not in kept
+    assert "secret" not in f"{caught.value}{found}"
+
+
+def test_certificates_that_cannot_be_read_leave_models_without() -> None:
+    """Each model has none, for that reason; a builtin judge needs none all the same."""
+    plan = _plan(JUDGE, BUILTIN)
+    kept = record(unread(plan, "none: x.json: expected strict JSON"), uncertified=True)
+
+    assert [("none", "none: x.json: expected strict JSON"), ("not needed", kept["judges"][1]["reason"])] == [
+        (one["state"], one["reason"]) for one in kept["judges"]
+    ]
+    assert [] == check_record(kept, plan.identity())
 
 
 @pytest.mark.parametrize(
@@ -97,7 +189,7 @@ def test_a_certificate_under_other_prompts_is_stale(changed: str, said: str) -> 
 
 def test_changed_probes_make_it_stale() -> None:
     """The reason names the day of the certificate."""
-    expected = "stale: the probes have changed since 2026-01-01; run bedside-bench certify judge-a again"
+    expected = f"stale: the probes have changed since 2026-01-01; certify it again: {CERTIFY} --again"
 
     assert ("stale", expected) == _state(_plan(), STALE)
 
@@ -116,7 +208,7 @@ def test_a_certificate_lasts_ninety_days(now: str, state: str) -> None:
     found, reason = _state(_plan(), VALID, now=now)
 
     assert state == found
-    assert (state == "stale") == reason.endswith("run bedside-bench certify judge-a --again")
+    assert (state == "stale") == reason.endswith(f"; certify it again: {CERTIFY} --again")
 
 
 def test_a_certificate_for_another_use_does_not_count() -> None:
@@ -141,6 +233,14 @@ def test_the_newest_certificate_counts() -> None:
 
     assert "failed" == _state(_plan(), VALID, _edited(FAILED, date=newer))[0]
     assert "valid" == _state(_plan(), _edited(VALID, date=newer), FAILED)[0]
+
+
+def test_a_certificate_of_a_day_to_come_hides_none_of_today() -> None:
+    """Made by a clock that was wrong, it is passed over once there is another; alone it is stale."""
+    to_come = _edited(VALID, date="2027-01-01T00:00:00.000000Z")
+
+    assert "stale" == _state(_plan(), to_come)[0]
+    assert "valid" == _state(_plan(), to_come, VALID)[0]
 
 
 def test_a_newer_certificate_under_other_settings_does_not_hide_the_right_one() -> None:

@@ -28,7 +28,7 @@ DECIDED = [kind.name for kind in KINDS if kind.name != "statements"]  # there a 
 
 def _file() -> dict[str, Any]:
     """Return the first file, with its first probe only."""
-    raw = (files("eval.certificates") / "probes" / "knowledge.json").read_bytes()
+    raw = (files("eval.certificates") / "authored" / "knowledge.json").read_bytes()
     whole: dict[str, Any] = json.loads(raw)
     return {**whole, "probes": copy.deepcopy(whole["probes"][:1])}
 
@@ -119,8 +119,8 @@ def test_the_digest_names_the_data_and_moves_with_an_expectation() -> None:
 
 
 BREAKS: dict[str, tuple[tuple[Any, ...], Any, str]] = {
-    "format": (("format",), "x", 'probes/knowledge.json: format: expected bedside-bench/probes/1, found "x"'),
-    "kind": (("kind",), "plan", 'probes/knowledge.json: kind: expected knowledge, found "plan"'),
+    "format": (("format",), "x", 'authored/knowledge.json: format: expected bedside-bench/probes/1, found "x"'),
+    "kind": (("kind",), "plan", 'authored/knowledge.json: kind: expected knowledge, found "plan"'),
     "trait": (("probes", 0, "trait"), "odd", "trait: expected one of good, bad"),
     "member": (("probes", 0, "more"), 1, "expected the members answer, id, items, prompt, trait"),
     "no items": (("probes", 0, "items"), [], "expected items, found none"),

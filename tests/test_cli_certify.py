@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
@@ -22,11 +23,12 @@ APP = typer.Typer()
 APP.command()(certify)
 RUN = typer.Typer()
 RUN.command()(run)
+NO_KEYS = {"OPENAI_API_KEY": "", "OPENAI_ACCESS_TOKEN": ""}
 
 
 def _certify(server: ProbeJudge, folder: Path, *options: str, model: str = "org/Judge-A") -> Result:
     words = [model, "--base-url", server.url, "--certificates", str(folder), "--max-attempts", "1", *options]
-    return CliRunner().invoke(APP, words, env={"OPENAI_API_KEY": "", "OPENAI_ACCESS_TOKEN": ""})
+    return CliRunner().invoke(APP, words, env=NO_KEYS)
 
 
 @pytest.mark.parametrize(
@@ -91,6 +93,70 @@ def test_a_run_asks_for_the_certificate(
     assert summary.exists() == (server_of_run.hits > 0)
 
 
+def _run(folder: Path, *words: str) -> Result:
+    """Run the tiny mirror's cases with the built-in answers and the judges that the words name."""
+    mirror = folder / "mirror"
+    built = str(mirror if mirror.exists() else build_tiny(folder).folder)
+    options = ["--answer-model", "builtin:all-items", "--certificates", str(folder / "c"), "--max-attempts", "1"]
+    return CliRunner().invoke(RUN, [built, "--output", str(folder / "x.jsonl"), *options, *words], env=NO_KEYS)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        ("--repeats", "3"),
+        ("--repeats", "3", "--grouping", "item", "--judge-temperature", "0.5"),
+        ("--repeats", "3", "--judge-format", "none", "--id-style", "short"),
+    ],
+)
+def test_the_command_that_a_refused_run_names_lets_it_start(tmp_path: Path, how: tuple[str, ...]) -> None:
+    """However the judge is asked: what the error tells to type, typed, makes the certificate that was missing."""
+    with ProbeJudge(right) as server:
+        words = ("--judge-model", "org/Judge A", "--base-url", server.url, *how)
+        refused = _run(tmp_path, *words)
+        hits = server.hits
+        line = refused.stderr.splitlines()[0].partition("certify it: bedside-bench certify ")[2]
+        certified = CliRunner().invoke(APP, shlex.split(line), env=NO_KEYS)
+        again = _run(tmp_path, *words)
+
+    assert (1, 0) == (refused.exit_code, hits), refused.output
+    assert 0 == certified.exit_code, certified.output
+    assert "several judges or repeats need a valid certificate" not in again.stderr
+    header = [json.loads(one) for one in (tmp_path / "x.jsonl").read_text().splitlines()]
+    assert ["valid"] == [judge["state"] for one in header if one["kind"] == "certified" for judge in one["judges"]]
+
+
+def test_a_damaged_file_stops_models_and_no_builtin_judge(tmp_path: Path) -> None:
+    """Builtin judges do not look at certificates; a model is refused, or starts uncertified for that reason."""
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "x.json").write_text("{")
+    builtin = _run(tmp_path, "--judge-model", "builtin:verbatim")
+    (tmp_path / "x.jsonl").unlink()
+    with LlmServer() as server:
+        words = ("--judge-model", "j", "--base-url", server.url)
+        refused = _run(tmp_path, *words)
+        asked = server.hits
+        done = _run(tmp_path, *words, "--uncertified")
+    summary = json.loads((tmp_path / "x.summary.json").read_text())
+
+    assert (0, 1, 0, 0) == (builtin.exit_code, refused.exit_code, asked, done.exit_code), done.output
+    assert f"error: {tmp_path / 'c' / 'x.json'}: expected strict JSON" in refused.stderr
+    assert "uncertified (none)" == summary["certificate"]
+    assert summary["certified"]["judges"][0]["reason"].startswith("none: x.json: expected strict JSON")
+
+
+def test_the_names_that_run_has_for_its_options_are_taken(tmp_path: Path) -> None:
+    """A person can copy them: --judge-vendor, --judge-temperature, --judge-base-url and --judge-api-key-env."""
+    with ProbeJudge(right) as server:
+        words = ["j", "--judge-base-url", server.url, "--judge-api-key-env", "MINE", "--judge-vendor", "V"]
+        words += ["--judge-temperature", "0.5", "--certificates", str(tmp_path)]
+        done = CliRunner().invoke(APP, words, env={**NO_KEYS, "MINE": "sk-dummy-key"})
+    (certificate,) = read_certificates(tmp_path)
+
+    assert 0 == done.exit_code, done.output
+    assert ("V", 0.5) == (certificate.judge["vendor"], certificate.judge["params"]["temperature"])
+
+
 def test_unreadable_replies_get_no_second_chance(tmp_path: Path) -> None:
     """A judge that failed for prose stays failed when the command is repeated."""
     with ProbeJudge(but(right, lambda question: question.probe.trait == "empty", lambda _: "none")) as server:
@@ -127,13 +193,13 @@ def test_a_wrong_key_stops_at_once(tmp_path: Path) -> None:
 
 
 def test_json_and_nothing_else(tmp_path: Path) -> None:
-    """--json prints the certificate as its file holds it."""
+    """--json prints the certificate that its file holds."""
     with ProbeJudge(right) as server:
         done = _certify(server, tmp_path, "--suite", "healthbench", "--json", "--grouping", "item")
     (path,) = tmp_path.glob("*.json")
 
     assert 0 == done.exit_code, done.output
-    assert path.read_text() == done.stdout
+    assert json.loads(path.read_text()) == json.loads(done.stdout)
     assert "healthbench" == json.loads(done.stdout)["suite"]
 
 
@@ -193,6 +259,8 @@ WRONG: dict[str, tuple[tuple[str, ...], int, str]] = {
     "template": (("--grader-template", "x"), 2, "give --suite healthbench"),
     "file and flag": (("--judges", "x.toml", "--vendor", "v"), 2, "--vendor: --judges x.toml says it"),
     "no such template": (("--suite", "healthbench", "--grader-template", "none.txt"), 1, "none.txt: expected a UTF-8"),
+    "too many calls": (("--repeats", "100"), 2, "--repeats"),
+    "statements by item": (("--suite", "unsupported-statements", "--grouping", "item"), 1, "drop --grouping item"),
     "no ids": (("--suite", "healthbench", "--id-style", "short"), 1, "its judges are asked by item"),
 }
 

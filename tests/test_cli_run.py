@@ -91,6 +91,6 @@ def test_each_judge_is_asked_at_its_place_with_its_key(tmp_path: Path) -> None:
     assert [{("m", f"Bearer {API}")}, {("j", f"Bearer {ACCESS}")}, {("k", f"Bearer {NAMED}")}] == sent
     assert 0 == done.returncode, done.stderr
     assert (
-        "certificate: uncertified (none) (j: none: there is no certificate; run bedside-bench certify j; k: none"
-        in " ".join(done.stdout.split())
+        "certificate: uncertified (none) (j: none: there is no certificate; certify it: bedside-bench certify j "
+        "--base-url http://127.0.0.1/v1; k: none" in " ".join(done.stdout.split())
     )

@@ -85,6 +85,20 @@ def test_a_report_is_made_again_without_a_network(tmp_path: Path) -> None:
 
     assert 0 == done.exit_code
     assert report == _report(tmp_path) == json.loads(done.stdout)
+    assert done.stdout.startswith('{\n  "format"')
+
+
+def test_limits_of_a_call_can_be_set(tmp_path: Path) -> None:
+    """A server that fails is tried as often as --max-attempts says, and the run's identity names the limits."""
+    with LlmServer(judge="plain") as server:
+        server.script({"fault": "500", "contains": MORE})
+        words = ("--max-attempts", "1", "--timeout", "5", "--deadline", "9", "--repeats", "1")
+        done = _command(tmp_path, *_jury(tmp_path, server.url), *words)
+        asked = len(server.requests)
+    header = json.loads((tmp_path / "x.jsonl").read_text(encoding="utf-8").splitlines()[0])
+
+    assert (1, 3) == (done.exit_code, asked)
+    assert {"max_attempts": 1, "timeout_s": 5.0, "deadline_s": 9.0} == header["identity"]["limits"]
 
 
 def test_a_dry_run_sends_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +75,15 @@ def test_systems_and_juries_without_a_judge_are_shown_apart(tmp_path: Path, serv
     assert {"scribe-1": 1, "scribe-2": 2} == {
         name: of_it["confirmed"]["total"] for name, of_it in report["systems"].items()
     }
-    assert [("plain", 0), ("strict", 0), ("lenient", 3), ("A", None)] == [
-        (left["name"], left["confirmed"]["total"]) for left in report["leave_out"]
+    assert [("plain", 2, 0), ("strict", 2, 0), ("lenient", 2, 3)] == [
+        (left["model"], left["n_judges"], left["confirmed"]["total"]) for left in report["without_judge"]
     ]
-    assert "needs >= 2 judges" == report["leave_out"][-1]["confirmed"]["reason"]
-    assert any("2 judges are of one vendor (A)" in notice for notice in report["notices"])
+    assert [("A", 1, None), ("B", 2, 3)] == [
+        (left["vendor"], left["n_judges"], left["confirmed"]["total"]) for left in report["without_vendor"]
+    ]
+    assert "needs >= 2 judges" == report["without_vendor"][0]["confirmed"]["reason"]
+    assert "judges of one vendor (A), whose errors may go together: plain, strict" in report["notices"]
+    assert "vendor B" not in statements_text(report)  # of one judge, its own row says it
 
 
 def test_a_single_judge_confirms_nothing(tmp_path: Path, servers: dict[str, LlmServer]) -> None:
@@ -90,8 +95,11 @@ def test_a_single_judge_confirms_nothing(tmp_path: Path, servers: dict[str, LlmS
     assert (None, "needs >= 2 judges") == (report["confirmed"]["total"], report["confirmed"]["reason"])
     assert 3 == report["provisional"]["total"]
     assert {"clean": (None, 0), "one": (None, 1), "two": (None, 2)} == _documents(report)
-    assert ([], None) == (report["leave_out"], report["n_unanimous"])
-    assert any("the only judge (plain) is of the documents' own vendor (A)" in said for said in report["notices"])
+    assert ([], None) == (report["without_judge"], report["n_unanimous"])
+    assert "one judge: nothing is left without it" == report["without_judge_reason"]
+    assert any(
+        "the only judge, plain, and the documents' model are of one vendor (A)" in said for said in report["notices"]
+    )
 
 
 @pytest.mark.parametrize("fault", ["malformed", "prose", "cut", "missing", "strbool", "nullbool", "think"])
@@ -161,8 +169,8 @@ def test_another_kind_of_run_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_judge_that_reads_no_source_is_refused(tmp_path: Path, servers: dict[str, LlmServer]) -> None:
-    """A built-in judge, no judge, or one judge twice ends in one line before anything is asked."""
+    """A built-in judge, none, one twice, or one that wants item ids ends in one line before anything is asked."""
     judge = judge_at(servers["plain"].url, "plain")
-    for judges in ((), (judge, judge), (Judge(Model("builtin:verbatim")),)):
+    for judges in ((), (judge, judge), (Judge(Model("builtin:verbatim")),), (replace(judge, id_style="short"),)):
         with pytest.raises(BadInput, match="judge"):
             plan_of(tmp_path, *judges)

@@ -20,11 +20,11 @@ from bedside_bench import sha256_json
 from builder.errors import BadInput
 from builder.tree.strict_json import parse
 from eval.certificates.probes import Probe, probes_of, probes_sha256
+from eval.judging.certified import FAILED, VALID
 from eval.judging.suites import GROUPINGS
 
 FORMAT: Final = "bedside-bench/certificate/1"
-VALID: Final = "valid"
-FAILED: Final = "failed"
+_OURS: Final = FORMAT.rpartition("/")[0] + "/"
 JUDGE_MEMBERS: Final = ("model", "endpoint", "params", "format", "id_style", "vendor")
 """Of a judge in a run's identity; the two prompt digests stand apart."""
 PROMPT_MEMBERS: Final = ("system_sha256", "template_sha256")
@@ -153,23 +153,35 @@ def certificate_text(whole: Mapping[str, Any]) -> str:
 def read_certificates(folder: Path) -> list[Certificate]:
     """Return the certificates of a folder, by file name; none where there is no such folder.
 
-    Raises:
-        BadInput: a JSON file there is no certificate, or was changed since it was made.
-    """
-    return [read_certificate(path) for path in sorted(folder.glob("*.json"))] if folder.is_dir() else []
-
-
-def read_certificate(path: Path) -> Certificate:
-    """Return the certificate in a file.
+    A JSON file of another format is passed over.
 
     Raises:
-        BadInput: it is none, or was changed since it was made.
+        BadInput: a JSON file there is damaged, or a certificate that was changed since it was made.
     """
-    found, faults = parse(path.read_bytes())
+    read = map(read_certificate, sorted(folder.glob("*.json"))) if folder.is_dir() else ()
+    return [certificate for certificate in read if certificate is not None]
+
+
+def read_certificate(path: Path) -> Certificate | None:
+    """Return the certificate in a file; None where the file is of another format.
+
+    Raises:
+        BadInput: it cannot be read, or was changed since it was made.
+    """
+    try:
+        found, faults = parse(path.read_bytes())
+    except OSError as error:
+        raise BadInput(f"{path}: expected a certificate, found: {error.strerror or error}; move it away") from None
+    if not faults and not _is_ours(found):
+        return None
     problems = [f"expected strict JSON, found {faults[0].found}"] if faults else check_certificate(found)
     if problems:
         raise BadInput(f"{path}: {'; '.join(problems)}; certify the judge again, or move the file away")
     return Certificate(found)
+
+
+def _is_ours(found: object) -> bool:
+    return isinstance(found, Mapping) and str(found.get("format")).startswith(_OURS)
 
 
 def check_certificate(whole: object) -> list[str]:

@@ -15,8 +15,9 @@ from typing import Any, Final
 from builder.errors import BadInput
 from eval.calls.journal import JournalData
 from eval.calls.plan import STANDARD_LIMITS, Judge, Limits, Model, Plan, Reading
-from eval.certificates.certificate import FAILED, Decision, make_certificate, verdict_of
+from eval.certificates.certificate import Decision, make_certificate, verdict_of
 from eval.certificates.probes import KINDS, Probe, probe_answers, probe_data, probes_of
+from eval.judging.certified import FAILED
 from eval.judging.grading import JudgeReply, case_replies
 from eval.judging.jury import vote
 from eval.judging.suites import suite_of
@@ -64,10 +65,10 @@ def probe_plan(
         known = ", ".join(dict.fromkeys(kind.suite for kind in KINDS))
         raise BadInput(f"--suite {suite}: expected one that has probes: {known}")
     own = suite_of(suite, grouping)
-    if own.id_style == "none" and (judge.id_style is not None or grouping not in (None, own.grouping)):
-        raise BadInput(
-            f"--suite {suite}: its judges are asked by {own.grouping} and see no item ids: drop --id-style, --grouping"
-        )
+    if grouping is not None and own.grouping != grouping and own.id_style == "none":
+        raise BadInput(f"--suite {suite}: its judges are asked by {own.grouping}: drop --grouping {grouping}")
+    if own.id_style == "none" and judge.id_style is not None:
+        raise BadInput(f"--suite {suite}: its judges are asked by {own.grouping} and see no item ids: drop --id-style")
     data = probe_data(suite)
     return Plan(
         data=data,

@@ -16,15 +16,16 @@ from bedside_bench import sha256_json
 from builder.cli import one_line_errors
 from builder.errors import BadInput
 from eval.judging.cli import (
+    CERTIFICATES,
     DEFAULT_BASE_URL,
-    EVEN_REPEATS,
     CertificatesOption,
     IdStyleOption,
     JudgeFlags,
     JudgeFormatOption,
     JudgesOption,
+    drive,
     judge_of,
-    now,
+    warn_of_ties,
 )
 from eval.numbers.cli import check_choice, software, write_whole
 
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
 _SUITES: Final = ("bedside-bench", "healthbench", "unsupported-statements")
 _ALL: Final = "all"
-_GROUPINGS: Final = ("case", "item")
 _SLUG_CHARS: Final = 48
 
 
@@ -53,10 +53,19 @@ class _Asking:
 
 def certify(
     judge: Annotated[str, typer.Argument(metavar="JUDGE", help="The judge's model; with --judges, one of the file's.")],
-    base_url: Annotated[str, typer.Option(help="OpenAI-compatible endpoint.")] = DEFAULT_BASE_URL,
-    api_key_env: Annotated[str | None, typer.Option(help="Variable that holds the key.")] = None,
-    vendor: Annotated[str | None, typer.Option(help="Who makes the judge's model.")] = None,
-    temperature: Annotated[float | None, typer.Option(min=0, help="Temperature asked of the judge [0].")] = None,
+    base_url: Annotated[
+        str, typer.Option("--base-url", "--judge-base-url", help="OpenAI-compatible endpoint.")
+    ] = DEFAULT_BASE_URL,
+    api_key_env: Annotated[
+        str | None, typer.Option("--api-key-env", "--judge-api-key-env", help="Variable that holds the key.")
+    ] = None,
+    vendor: Annotated[
+        str | None, typer.Option("--vendor", "--judge-vendor", help="Who makes the judge's model.")
+    ] = None,
+    temperature: Annotated[
+        float | None,
+        typer.Option("--temperature", "--judge-temperature", min=0, help="Temperature asked of the judge [0]."),
+    ] = None,
     judge_format: JudgeFormatOption = None,
     id_style: IdStyleOption = None,
     judges: JudgesOption = None,
@@ -69,7 +78,7 @@ def certify(
     grouping: Annotated[
         str | None, typer.Option(help="What one call asks about: case, or item [the suite's own].")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, max=100, help="Calls a question; it votes by most of them.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, max=99, help="Calls a question; it votes by most of them.")] = 1,
     grader_template: Annotated[
         Path | None,
         typer.Option(
@@ -77,7 +86,7 @@ def certify(
             "--grouping case)."
         ),
     ] = None,
-    certificates: CertificatesOption = Path("certificates"),
+    certificates: CertificatesOption = CERTIFICATES,
     again: Annotated[bool, typer.Option("--again", help="Ask everything anew, for a certificate of today.")] = False,
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls in flight at most.")] = 16,
     max_attempts: Annotated[int, typer.Option(min=1, help="Transport tries a call.")] = 6,
@@ -90,9 +99,12 @@ def certify(
     It is valid if every sentinel item is decided right. The certificate and the journal it rests on go to
     --certificates; the same command goes on where a stopped one ended. Exit 0 if valid, else 1.
     """
+    from eval.judging.certified import VALID
+    from eval.judging.suites import GROUPINGS
+
     check_choice("--suite", suite, (*_SUITES, _ALL))
     if grouping is not None:
-        check_choice("--grouping", grouping, _GROUPINGS)
+        check_choice("--grouping", grouping, GROUPINGS)
         if suite == _ALL:
             raise typer.BadParameter("--grouping: give one --suite, for each has its own")
     if grader_template is not None and suite not in ("healthbench", _ALL):
@@ -109,8 +121,7 @@ def certify(
         id_style=id_style,
     )
     flags.check()
-    if repeats % 2 == 0:
-        print(f"note: --repeats {repeats}: {EVEN_REPEATS}", file=sys.stderr)
+    warn_of_ties(repeats)
     with one_line_errors():
         from eval.calls.plan import Limits
 
@@ -121,8 +132,8 @@ def certify(
         plans = [_plan(asked, name, how) for name in suites]
         made = [_certify(plan, how, quiet=as_json) for plan in plans]
         if as_json:
-            print(json.dumps(made if suite == _ALL else made[0], indent=1, sort_keys=True))
-    if not all(certificate and certificate["verdict"] == "valid" for certificate in made):
+            print(json.dumps(made if suite == _ALL else made[0], indent=2, allow_nan=False))
+    if not all(certificate and certificate["verdict"] == VALID for certificate in made):
         raise typer.Exit(1)
 
 
@@ -188,36 +199,12 @@ def _journal(plan: Plan, folder: Path, *, again: bool) -> Path:
 
 def _ask(plan: Plan, journal: Path, concurrency: int) -> str | None:
     """Run a plan over the probes to its end or to what stops it; return what stopped it."""
-    import asyncio
-
-    from rich.console import Console
-
-    from eval.calls.start import run_plan
-    from eval.showing.progress import RunDisplay
 
     def started(judged: int, selected: int) -> None:
         done = f", {judged} judged already" if judged else ""
         print(f"{selected} probes ({plan.suite.name}) for {plan.judges[0].model.name}{done}", file=sys.stderr)
 
-    console = Console(stderr=True)
-    display = RunDisplay(plan, console) if console.is_terminal else None
-    job = run_plan(
-        plan,
-        journal,
-        concurrency=concurrency,
-        header={"software": software()},
-        now=now,
-        on_start=started,
-        on_progress=display.step if display else (lambda _: None),
-    )
-    try:
-        if display is None:
-            return asyncio.run(job).stopped
-        with display:
-            return asyncio.run(job).stopped
-    except KeyboardInterrupt:
-        print(f"interrupted; what is finished is in {journal}: repeat the command to go on", file=sys.stderr)
-        raise typer.Exit(130) from None
+    return drive(plan, journal, started=started, concurrency=concurrency).stopped
 
 
 def _say_incomplete(missing: Mapping[str, int], journal: Path, stopped: str | None) -> None:

@@ -8,28 +8,31 @@ judges need none: they show the pipeline.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from builder.errors import BadInput
+from builder.healthbench.names import SUITE as HEALTHBENCH_NAME
+from eval.calls.address import DEFAULT_BASE_URL
 from eval.certificates.certificate import (
-    FAILED,
     PROMPT_MEMBERS,
-    VALID,
     Certificate,
     check_certificate,
     parse_time,
 )
 from eval.certificates.probes import probes_of, probes_sha256
-from eval.judging.certified import BUILTIN, NONE, NOT_NEEDED
+from eval.judging.certified import BUILTIN, FAILED, NONE, NOT_NEEDED, STALE, VALID
+from eval.judging.protocol import JUDGE_TEMPERATURE
 from eval.judging.suites import BEDSIDE_NAME, suite_of
 
 if TYPE_CHECKING:
-    from eval.calls.plan import Plan
+    from eval.calls.plan import Model, Plan
 
-STALE: Final = "stale"
 MAX_AGE_DAYS: Final = 90
 """Providers change models behind one name: what a judge could do a quarter of a year ago says little."""
 _SETTINGS: Final = {"params": "parameters", "format": "reply form", "id_style": "id style"}
@@ -38,12 +41,16 @@ _PROMPTS: Final = {"system_sha256": "system prompt", "template_sha256": "prompt 
 
 @dataclass(frozen=True, slots=True)
 class JudgeState:
-    """What certificates say of one judge: valid, failed, stale, none or not needed; why; and the certificate meant."""
+    """What certificates say of one judge: valid, failed, stale, none or not needed; why; and the certificate meant.
+
+    `reason` is what files keep; `told` is the same for the screen, with the port and folder that no file keeps.
+    """
 
     judge: int
     model: str
     state: str
     reason: str
+    told: str
     certificate: Mapping[str, Any] | None = None
 
 
@@ -54,28 +61,71 @@ class Certified:
     judges: tuple[JudgeState, ...]
 
 
-def certified(plan: Plan, certificates: Sequence[Certificate], *, now: str) -> Certified:
+def certified(plan: Plan, certificates: Sequence[Certificate], *, now: str, folder: Path | None = None) -> Certified:
     """Return the state of each judge of a plan.
 
     Args:
         now: the time, as files hold it.
+        folder: where certificates lie, if that is not where `certify` puts them.
     """
     identity = plan.identity()
-    return Certified(tuple(_state(n, identity, certificates, now=now) for n in range(len(identity["judges"]))))
+    judges = range(len(plan.judges))
+    return Certified(tuple(_state(n, plan, identity, certificates, now=now, folder=folder) for n in judges))
 
 
-def _state(index: int, identity: Mapping[str, Any], certificates: Sequence[Certificate], *, now: str) -> JudgeState:
-    judge = identity["judges"][index]
-    model = judge["model"]
-    if model.startswith(BUILTIN):
-        return JudgeState(index, model, NOT_NEEDED, "a builtin judge shows the pipeline and needs no certificate")
+def unread(plan: Plan, why: str) -> Certified:
+    """Return the states of a plan's judges where their certificates cannot be read: none, and why."""
+    models = [judge.model for judge in plan.judges]
+    return Certified(
+        tuple(
+            _not_needed(n, model.name) if model.builtin else JudgeState(n, model.name, NONE, why, why)
+            for n, model in enumerate(models)
+        )
+    )
+
+
+def _not_needed(index: int, model: str) -> JudgeState:
+    why = "a builtin judge shows the pipeline and needs no certificate"
+    return JudgeState(index, model, NOT_NEEDED, why, why)
+
+
+def _state(
+    index: int,
+    plan: Plan,
+    identity: Mapping[str, Any],
+    certificates: Sequence[Certificate],
+    *,
+    now: str,
+    folder: Path | None,
+) -> JudgeState:
+    judge, asked = identity["judges"][index], plan.judges[index].model
+    if asked.builtin:
+        return _not_needed(index, asked.name)
     of_model = [one for one in certificates if _same_model(one, judge)]
     own = [one for one in of_model if _same_use(one, identity)]
     if not own:
-        return JudgeState(index, model, NONE, _why_none(model, of_model, identity))
-    chosen = _newest([one for one in own if not _changes(one, judge)] or own)
-    state, reason = _judged(chosen, identity, judge, now=now)
-    return JudgeState(index, model, state, reason, chosen.whole)
+        chosen, state, why = None, NONE, _why_none(of_model)
+    else:
+        same = [one for one in own if not _changes(one, judge, identity)] or own
+        chosen = _newest([one for one in same if not _is_to_come(one.date, now)] or same)
+        state, why = _judged(chosen, identity, judge, now=now)
+
+    def said(endpoint: str, folder: Path | None = None) -> str:
+        if state not in (NONE, STALE):
+            return why
+        again = state == STALE
+        words = [*_words(judge, identity, endpoint), *(("--certificates", str(folder)) if folder else ())]
+        return f"{why}; certify it{' again' * again}: {shlex.join(words)}{' --again' * again}"
+
+    whole = None if chosen is None else chosen.whole
+    return JudgeState(index, asked.name, state, said(judge["endpoint"]), said(_address(asked), folder), whole)
+
+
+def _address(model: Model) -> str:
+    """Return where a model is, without user, password and query, but with the port that a person typed."""
+    name = urlsplit(model.endpoint_name)
+    port = urlsplit(model.endpoint.base_url.strip()).port if model.endpoint else None
+    return model.endpoint_name if port is None or name.port else name._replace(netloc=f"{name.netloc}:{port}").geturl()
 
 
 def _same_model(certificate: Certificate, judge: Mapping[str, Any]) -> bool:
@@ -86,29 +136,53 @@ def _same_use(certificate: Certificate, identity: Mapping[str, Any]) -> bool:
     return all(certificate.whole[name] == identity[name] for name in ("suite", "grouping"))
 
 
-def _why_none(model: str, others: Sequence[Certificate], identity: Mapping[str, Any]) -> str:
+def _why_none(others: Sequence[Certificate]) -> str:
     uses = sorted({f"{one.whole['suite']} with grouping {one.whole['grouping']}" for one in others})
-    there = f"one exists for {', '.join(uses)} only" if uses else "there is no certificate"
-    return f"none: {there}; run {_certify(model, identity)}"
+    return f"none: one exists for {', '.join(uses)} only" if uses else "none: there is no certificate"
 
 
-def _certify(model: str, identity: Mapping[str, Any]) -> str:
-    """Return the command that certifies a judge for a run's use; what is standard is left out."""
-    suite, grouping = identity["suite"], identity["grouping"]
-    use = "" if suite == BEDSIDE_NAME else f" --suite {suite}"
-    use += "" if grouping == suite_of(suite).grouping else f" --grouping {grouping}"
-    return f"bedside-bench certify {model}{use}"
+def _words(judge: Mapping[str, Any], identity: Mapping[str, Any], endpoint: str) -> list[str]:
+    """Return the words of the command that certifies a judge for a run's use; what is standard is left out."""
+    name, grouping = identity["suite"], identity["grouping"]
+    own = suite_of(name, grouping)
+    options: dict[str, Any] = {}
+    if name != BEDSIDE_NAME:
+        options["--suite"] = name
+    if grouping != suite_of(name).grouping:
+        options["--grouping"] = grouping
+    if name == HEALTHBENCH_NAME and judge["template_sha256"] != own.prompts().template_sha256:
+        options["--grader-template"] = "FILE"
+    if endpoint != DEFAULT_BASE_URL:
+        options["--base-url"] = endpoint
+    options |= _asked(judge, judge_format=own.judge_format, id_style=own.id_style)
+    return ["bedside-bench", "certify", judge["model"], *(str(word) for option in options.items() for word in option)]
+
+
+def _asked(judge: Mapping[str, Any], *, judge_format: str, id_style: str) -> dict[str, Any]:
+    """Return the options that ask a judge as the run does; a file's, where no option can say it."""
+    params = judge["params"]
+    temperature = params.get("temperature")
+    if temperature is None or "reasoning_effort" in params:
+        return {"--judges": "FILE.toml"}
+    asked = {
+        "--judge-format": (judge["format"], judge_format),
+        "--id-style": (judge["id_style"], id_style),
+        "--temperature": (temperature, JUDGE_TEMPERATURE),
+    }
+    return {option: value for option, (value, standard) in asked.items() if value != standard}
 
 
 def _newest(certificates: Iterable[Certificate]) -> Certificate:
     return max(certificates, key=lambda one: (parse_time(one.date), one.whole["sha256"]))
 
 
-def _changes(certificate: Certificate, judge: Mapping[str, Any]) -> list[str]:
-    """Return how a judge is asked otherwise than when it was certified."""
+def _changes(certificate: Certificate, judge: Mapping[str, Any], identity: Mapping[str, Any]) -> list[str]:
+    """Return how a judge is asked otherwise than when it was certified; more calls a vote than then do no harm."""
     asked = {said: (certificate.judge[name], judge[name]) for name, said in _SETTINGS.items()}
     prompts = certificate.whole["prompts"]
     changed = [f"{said} {then} then, {here} now" for said, (then, here) in asked.items() if then != here]
+    if certificate.whole["repeats"] > identity["repeats"]:
+        changed.append(f"certified by the majority of {certificate.whole['repeats']} calls, {identity['repeats']} now")
     return changed + [f"another {_PROMPTS[name]}" for name in PROMPT_MEMBERS if prompts[name] != judge[name]]
 
 
@@ -116,15 +190,14 @@ def _judged(
     certificate: Certificate, identity: Mapping[str, Any], judge: Mapping[str, Any], *, now: str
 ) -> tuple[str, str]:
     """Return the state that a certificate gives a judge, and why in one line."""
-    day, model = certificate.date[:10], judge["model"]
-    stale = _changes(certificate, judge)
+    day = certificate.date[:10]
+    stale = _changes(certificate, judge, identity)
     if certificate.whole["probes_sha256"] != probes_sha256(probes_of(identity["suite"])):
         stale.append(f"the probes have changed since {day}")
-    again = "again" if stale else "--again"  # what changed makes another journal; what is old has to be asked anew
     stale += _age(certificate.date, now)
     if stale:
         stale += ["it had failed"] if certificate.verdict == FAILED else []
-        return STALE, f"stale: {'; '.join(stale)}; run {_certify(model, identity)} {again}"
+        return STALE, f"stale: {'; '.join(stale)}"
     sentinels = certificate.whole["counts"]["sentinels"]
     if certificate.verdict == FAILED:
         wrong = sentinels["n"] - sentinels["right"]
@@ -134,14 +207,22 @@ def _judged(
 
 def _age(date: str, now: str) -> list[str]:
     """Return why a certificate's date makes it stale."""
+    if _is_to_come(date, now):
+        return [f"it is of {date[:10]}, which has not come yet"]
+    if _since(date, now) > timedelta(days=MAX_AGE_DAYS):
+        return [f"it is of {date[:10]}, older than {MAX_AGE_DAYS} days"]
+    return []
+
+
+def _is_to_come(date: str, now: str) -> bool:
+    return _since(date, now) < timedelta(days=-1)  # clocks differ; a day is no clock
+
+
+def _since(date: str, now: str) -> timedelta:
     made, here = parse_time(date), parse_time(now)
     if made is None or here is None:
         raise ValueError(f"expected UTC times, found {date!r} and {now!r}")
-    if here - made > timedelta(days=MAX_AGE_DAYS):
-        return [f"it is of {date[:10]}, older than {MAX_AGE_DAYS} days"]
-    if made - here > timedelta(days=1):  # clocks differ; a day is no clock
-        return [f"it is of {date[:10]}, which has not come yet"]
-    return []
+    return here - made
 
 
 def check(certified: Certified, *, n_judges: int, repeats: int, scribe: bool, uncertified: bool) -> None:
@@ -152,7 +233,7 @@ def check(certified: Certified, *, n_judges: int, repeats: int, scribe: bool, un
         uncertified: let it start whatever they say; the record keeps that.
 
     Raises:
-        BadInput: naming each judge that is in the way, why, and what to do.
+        BadInput: naming each judge that is in the way, why, and what to do, in a line each.
     """
     if uncertified:
         return
@@ -161,9 +242,10 @@ def check(certified: Certified, *, n_judges: int, repeats: int, scribe: bool, un
     if not bad:
         return
     why = "a scribe suite needs" if scribe else "several judges or repeats need" if needed else "this run needs"
-    said = "; ".join(f"judge {one.model}: {one.reason}" for one in bad)
+    # A command stands at the end of its line, so that nothing after it reads as one of its words.
+    said = "\n".join(f"judge {one.model}: {one.told}" for one in bad)
     raise BadInput(
-        f"{said}. Expected: {why} a valid certificate of every judge in --certificates; "
+        f"{said}\nexpected: {why} a valid certificate of every judge in --certificates; "
         "--uncertified starts all the same and is recorded"
     )
 
@@ -179,7 +261,9 @@ def models_expected(certified: Certified) -> dict[int, frozenset[str]]:
 
 def record(certified: Certified, *, uncertified: bool) -> dict[str, Any]:
     """Return what the journal and the summary keep of this."""
-    return {"judges": [asdict(one) for one in certified.judges], "uncertified": uncertified}
+    kept = ("judge", "model", "state", "reason", "certificate")
+    judges = [{name: getattr(one, name) for name in kept} for one in certified.judges]
+    return {"judges": judges, "uncertified": uncertified}
 
 
 def check_record(kept: Mapping[str, Any], identity: Mapping[str, Any]) -> list[str]:
@@ -205,6 +289,6 @@ def _kept(about: Mapping[str, Any], judge: Mapping[str, Any], identity: Mapping[
     certificate = Certificate(whole)
     if not (_same_model(certificate, judge) and _same_use(certificate, identity)):
         return ["the certificate is of another judge, suite or grouping"]
-    if about["state"] == VALID and (certificate.verdict != VALID or _changes(certificate, judge)):
+    if about["state"] == VALID and (certificate.verdict != VALID or _changes(certificate, judge, identity)):
         return ["state valid does not follow from the certificate"]
     return [] if about["state"] in (VALID, FAILED, STALE) else [f"state {about['state']!r:.20} beside a certificate"]

@@ -1,4 +1,4 @@
-"""Authored probes: answers whose decisions are known, by kind of panel, as JSON files beside this module.
+"""Authored probes: answers whose decisions are known, by kind of panel, as JSON files in `authored/`.
 
 In: the files. Out: `Probe`s, their digest, and the cases and given answers that a judge is asked about. Each holds one
 trait of answers that judges stumble over: what is clearly good or bad, what is advised against, what is half said,
@@ -111,7 +111,7 @@ def read_probes() -> tuple[Probe, ...]:
     Raises:
         BadInput: a file is not as this module describes it.
     """
-    folder = files("eval.certificates") / "probes"
+    folder = files("eval.certificates") / "authored"
     probes = [probe for kind in KINDS for probe in parse_probes((folder / f"{kind.name}.json").read_bytes(), kind)]
     twice = sorted({probe.id for probe in probes if sum(other.id == probe.id for other in probes) > 1})
     if twice:
@@ -171,7 +171,7 @@ def parse_probes(raw: bytes, kind: Kind) -> tuple[Probe, ...]:
     Raises:
         BadInput: naming the place and what is wrong there.
     """
-    where = f"probes/{kind.name}.json"
+    where = f"authored/{kind.name}.json"
     found, faults = parse(raw)
     if faults:
         raise BadInput(f"{where}: expected strict JSON, found {faults[0].found}")

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from builder.rules.problems import printable
-from eval.certificates.certificate import VALID, Certificate, Decision
+from eval.certificates.certificate import Certificate, Decision
+from eval.judging.certified import VALID
 
 WIDTH: Final = 80
 _ROW: Final = "  {:<24}{:>12}{:>12}"

@@ -13,8 +13,11 @@ from eval.judging.graded import RunData
 BUILTIN: Final = "builtin:"
 NOT_NEEDED: Final = "not needed"
 """State of a builtin judge: a stand-in that shows the pipeline."""
+VALID: Final = "valid"
+FAILED: Final = "failed"
+STALE: Final = "stale"
 NONE: Final = "none"
-WORST_FIRST: Final = ("failed", "stale", NONE, "valid")
+WORST_FIRST: Final = (FAILED, STALE, NONE, VALID)
 """States of a judge's certificate."""
 
 
@@ -27,4 +30,4 @@ def certificate_label(run: RunData) -> str | None:
         return None if (run.judge_model or "").startswith(BUILTIN) else NONE
     states = {str(judge["state"]) for judge in run.certified["judges"]}
     worst = next((state for state in WORST_FIRST if state in states), None)
-    return f"uncertified ({worst})" if run.certified["uncertified"] and worst not in (None, "valid") else worst
+    return f"uncertified ({worst})" if run.certified["uncertified"] and worst not in (None, VALID) else worst

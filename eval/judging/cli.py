@@ -1,4 +1,4 @@
-"""What every command that asks models shares: the options that name judges, the keys of endpoints, certificates.
+"""What every command that asks models shares: options that name judges, keys of endpoints, certificates, the run.
 
 No command of its own. Keys are looked for here and nowhere else.
 """
@@ -6,7 +6,8 @@ No command of its own. Keys are looked for here and nowhere else.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,11 +17,12 @@ from urllib.parse import urlsplit
 import typer
 
 from builder.errors import BadInput
-from eval.numbers.cli import check_choice
+from eval.numbers.cli import check_choice, software
 
 if TYPE_CHECKING:
     from eval.calls.judges import JudgeEntry
     from eval.calls.plan import Judge, Model, Plan
+    from eval.calls.run import Outcome
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 DEFAULT_JUDGE = "gpt-5.6-sol"
@@ -75,6 +77,23 @@ CertificatesOption = Annotated[
 UncertifiedOption = Annotated[
     bool, typer.Option("--uncertified", help="Run with judges whose certificates do not allow it; this is recorded.")
 ]
+
+
+def journal_with(beside: str) -> Callable[[Path | None], Path | None]:
+    """Return the check of an --output: a journal X.jsonl, beside which lies what the words say."""
+
+    def check(path: Path | None) -> Path | None:
+        if path is not None and path.suffix != ".jsonl":
+            raise typer.BadParameter(f"{path} must end in .jsonl: {beside}")
+        return path
+
+    return check
+
+
+def warn_of_ties(repeats: int) -> None:
+    """Say on stderr that an even number of calls can tie."""
+    if repeats % 2 == 0:
+        print(f"warning: --repeats {repeats}: {EVEN_REPEATS}", file=sys.stderr)
 
 
 def now() -> str:
@@ -198,20 +217,79 @@ class CertifiedStart:
     returned: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
 
+UNASKED = CertifiedStart()
+"""Of a run that certificates do not concern."""
+
+
 def certified_start(plan: Plan, folder: Path, *, uncertified: bool, scribe: bool = False) -> CertifiedStart:
-    """Return what the certificates in a folder say of a plan's judges.
+    """Return what the certificates in a folder say of a plan's judges; it is not looked at where all are builtin.
 
     Args:
-        uncertified: start whatever they say.
+        uncertified: start whatever they say, or even if one of them cannot be read.
         scribe: the suite needs a certificate even of a single judge.
 
     Raises:
         BadInput: they do not allow this run, or one of them cannot be read.
     """
     from eval.certificates.certificate import read_certificates
-    from eval.certificates.gate import certified, check, models_expected, record
+    from eval.certificates.gate import certified, check, models_expected, record, unread
 
-    found = certified(plan, read_certificates(folder), now=now())
+    needed = not all(judge.model.builtin for judge in plan.judges)
+    try:
+        certificates = read_certificates(folder) if needed else ()
+        found = certified(plan, certificates, now=now(), folder=None if folder == CERTIFICATES else folder)
+    except BadInput as error:
+        if not uncertified:
+            raise
+        # The record travels with the run: it names the file, not the folders of this machine.
+        found = unread(plan, f"none: {str(error).removeprefix(f'{folder}{os.sep}')}")
     check(found, n_judges=len(plan.judges), repeats=plan.reading.repeats, scribe=scribe, uncertified=uncertified)
     expected = {} if uncertified else models_expected(found)
     return CertifiedStart(record(found, uncertified=uncertified), expected)
+
+
+def drive(
+    plan: Plan,
+    output: Path,
+    *,
+    started: Callable[[int, int], None],
+    concurrency: int,
+    certified: CertifiedStart = UNASKED,
+    reuse: Sequence[Path] = (),
+) -> Outcome:
+    """Run a plan to its end or to what stops it, with a display where stderr is a terminal; Ctrl-C ends with 130.
+
+    Args:
+        started: called once with how many of the selected cases are judged already, and how many there are.
+
+    Raises:
+        BadInput: as `run_plan`.
+    """
+    import asyncio
+    from contextlib import nullcontext
+
+    from rich.console import Console
+
+    from eval.calls.start import run_plan
+    from eval.showing.progress import RunDisplay
+
+    console = Console(stderr=True)
+    display = RunDisplay(plan, console) if console.is_terminal else None
+    job = run_plan(
+        plan,
+        output,
+        reuse=reuse,
+        concurrency=concurrency,
+        header={"software": software()},
+        now=now,
+        on_start=started,
+        on_progress=display.step if display else (lambda _: None),
+        certified=certified.record,
+        returned=certified.returned,
+    )
+    try:
+        with display or nullcontext():
+            return asyncio.run(job)
+    except KeyboardInterrupt:
+        print(f"interrupted; what is finished is in {output}: repeat the command to go on", file=sys.stderr)
+        raise typer.Exit(130) from None

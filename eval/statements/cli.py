@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,20 +15,18 @@ from builder.rules.problems import printable
 from eval.judging.cli import (
     CERTIFICATES,
     DEFAULT_BASE_URL,
-    EVEN_REPEATS,
     CertificatesOption,
-    CertifiedStart,
     JudgeFlags,
-    JudgeFormatOption,
     JudgeKeyOption,
-    JudgeModelOption,
     JudgesOption,
     JudgeTemperatureOption,
     JudgeUrlOption,
     JudgeVendorOption,
     UncertifiedOption,
     certified_start,
-    now,
+    drive,
+    journal_with,
+    warn_of_ties,
 )
 from eval.numbers.cli import software, write_whole
 
@@ -40,26 +38,41 @@ REPEATS = 3  # spec 3, layer B
 SHOWN_FAILURES = 5  # on screen; the report lists all
 
 
-def _jsonl(path: Path) -> Path:
-    if path.suffix != ".jsonl":
-        raise typer.BadParameter(f"{path} must end in .jsonl: its report lies beside it as .statements.json")
-    return path
+ListingModelOption = Annotated[
+    list[str] | None,
+    typer.Option("--judge-model", help="Model to list: it reads source and document; two confirm [gpt-5.6-sol]."),
+]
+ListingFormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--judge-format",
+        help="How the judge's reply is constrained: json_object, json_schema or none [json_object].",
+    ),
+]
 
 
 def statements(
-    output: Annotated[Path, typer.Option("--output", "-o", callback=_jsonl, help="Journal of the run, X.jsonl.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            callback=journal_with("its report lies beside it as .statements.json"),
+            help="Journal of the run, X.jsonl.",
+        ),
+    ],
     documents: Annotated[
         Path | None,
         typer.Argument(
             metavar="DOCS.jsonl", help="Lines {id, source, document}, and where known instruction, system, tags."
         ),
     ] = None,
-    judge_model: JudgeModelOption = None,
+    judge_model: ListingModelOption = None,
     judge_base_url: JudgeUrlOption = None,
     judge_api_key_env: JudgeKeyOption = None,
     judge_vendor: JudgeVendorOption = None,
     judge_temperature: JudgeTemperatureOption = None,
-    judge_format: JudgeFormatOption = None,
+    judge_format: ListingFormatOption = None,
     judges: JudgesOption = None,
     repeats: Annotated[
         int,
@@ -72,6 +85,9 @@ def statements(
     uncertified: UncertifiedOption = False,
     reuse: Annotated[list[Path] | None, typer.Option(help="Take paid replies over from this journal.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=4096, help="Calls in flight at most.")] = 16,
+    max_attempts: Annotated[int, typer.Option(min=1, help="Transport tries a call.")] = 6,
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds a try.")] = 300,
+    deadline: Annotated[float, typer.Option(min=0.001, help="Seconds a call with all its waits.")] = 1800,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and send nothing.")] = False,
     summarize_only: Annotated[
         bool, typer.Option("--summarize-only", help="Report what the journal holds; no network, no DOCS.jsonl needed.")
@@ -99,6 +115,7 @@ def statements(
     )
     flags.check()
     with one_line_errors():
+        from eval.calls.plan import Limits
         from eval.statements.documents import read_documents
         from eval.statements.plan import listing_plan
 
@@ -107,14 +124,21 @@ def statements(
             flags.judges(base_url=DEFAULT_BASE_URL, key_env=None, needed=not dry_run),
             repeats=repeats,
             system_vendor=answer_vendor,
+            limits=Limits(max_attempts=max_attempts, timeout_s=timeout, deadline_s=deadline),
         )
         if dry_run:
             _print_estimate(plan)
             return
-        if repeats % 2 == 0:
-            print(f"warning: --repeats {repeats}: {EVEN_REPEATS}", file=sys.stderr)
+        warn_of_ties(repeats)
         certified = certified_start(plan, certificates, uncertified=uncertified, scribe=True)
-        outcome = _run(plan, output, certified=certified, reuse=reuse or [], concurrency=concurrency)
+        outcome = drive(
+            plan,
+            output,
+            started=_started(plan),
+            concurrency=concurrency,
+            certified=certified,
+            reuse=reuse or (),
+        )
         report = _keep(output)
         _show(report, as_json=as_json)
         _say_how_it_ended(report, output, outcome)
@@ -128,41 +152,15 @@ def _print_estimate(plan: Plan) -> None:
     print(f"\n{estimate_table(estimate(plan))}")
 
 
-def _run(plan: Plan, output: Path, *, certified: CertifiedStart, reuse: list[Path], concurrency: int) -> Outcome:
-    """Run a plan to its end or to what stops it."""
-    import asyncio
-    from contextlib import nullcontext
-
-    from rich.console import Console
-
-    from eval.calls.start import run_plan
-    from eval.showing.progress import RunDisplay
+def _started(plan: Plan) -> Callable[[int, int], None]:
+    """Return what says on stderr who lists how many documents."""
 
     def started(judged: int, selected: int) -> None:
         again = f", {judged} done already" if judged else ""
         by = " + ".join(judge.model.name for judge in plan.judges)
         print(printable(f"{selected} documents, judged by {by} x {plan.reading.repeats}{again}"), file=sys.stderr)
 
-    console = Console(stderr=True)
-    display = RunDisplay(plan, console) if console.is_terminal else None
-    job = run_plan(
-        plan,
-        output,
-        reuse=reuse,
-        concurrency=concurrency,
-        header={"software": software()},
-        now=now,
-        on_start=started,
-        on_progress=display.step if display else (lambda _: None),
-        certified=certified.record,
-        returned=certified.returned,
-    )
-    try:
-        with display or nullcontext():
-            return asyncio.run(job)
-    except KeyboardInterrupt:
-        print(f"interrupted; what is finished is in {output}: repeat the command to go on", file=sys.stderr)
-        raise typer.Exit(130) from None
+    return started
 
 
 def _keep(output: Path) -> Mapping[str, Any]:
@@ -178,7 +176,7 @@ def _keep(output: Path) -> Mapping[str, Any]:
 def _show(report: Mapping[str, Any], *, as_json: bool) -> None:
     from eval.statements.text import statements_text
 
-    print(json.dumps(report, indent=1, allow_nan=False) if as_json else statements_text(report))
+    print(json.dumps(report, indent=2, allow_nan=False) if as_json else statements_text(report))
 
 
 def _say_how_it_ended(report: Mapping[str, Any], output: Path, outcome: Outcome) -> None:

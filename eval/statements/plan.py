@@ -37,6 +37,8 @@ def listing_plan(
     for judge in judges:
         if judge.model.builtin:
             raise BadInput(f"--judge-model {judge.model.name}: expected a model: a built-in judge reads no source")
+        if judge.id_style is not None:
+            raise BadInput(f"judge {judge.model.name}: its question names no item ids: drop id_style {judge.id_style}")
     check_jury([judge.model.name for judge in judges])
     return Plan(
         data=documents.data,

@@ -7,6 +7,7 @@ intervals are over documents. A count that is not known is null with its reason,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, Final
 
@@ -16,8 +17,10 @@ from eval.judging.graded import RunData
 from eval.judging.grading import grade_journal
 from eval.numbers.bootstrap import panel_interval
 from eval.numbers.defaults import SAMPLES, SEED
+from eval.numbers.jury import NO_VENDOR, ONE_JUDGE
+from eval.numbers.jury_notices import vendor_notices
 from eval.statements.listed import FAILED, LISTED, PENDING, ListedDocument, listed_documents
-from eval.statements.merge import CONFIRMING_JUDGES, LIST_RULE, NEEDS_JUDGES, SAME_RULE, UNION_RULE, Merged
+from eval.statements.merge import LIST_RULE, NEEDS_JUDGES, SAME_RULE, UNION_RULE, Merged
 
 FORMAT: Final = "bedside-bench/statements/1"
 UNDERCOUNT: Final = (
@@ -68,7 +71,7 @@ def statements_report(
         "provisional": how.provisional(merged),
         "n_unanimous": _unanimous(merged, len(identity["judges"])),
         "judges": [_judge(identity, documents, judge, how) for judge in range(len(identity["judges"]))],
-        "leave_out": list(_leave_out(identity, documents, how)),
+        **_without_some(identity, documents, how),
         "systems": {
             system: {
                 "n_documents": sum(document.system == system for document in documents),
@@ -106,11 +109,12 @@ def _identity(run: RunData, identity: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True, slots=True)
 class _Means:
     """How counts over documents become one value with its interval."""
 
-    def __init__(self, samples: int, seed: int) -> None:
-        self._samples, self._seed = samples, seed
+    samples: int
+    seed: int
 
     def confirmed(self, merged: Sequence[Merged]) -> dict[str, Any]:
         """Return the confirmed statements of documents as a value."""
@@ -127,7 +131,7 @@ class _Means:
         if not known:
             reason = why or "no document with a list of every judge"
             return {"total": None, "n": 0, "per_document": None, "ci95": None, "ci_degenerate": None, "reason": reason}
-        interval = panel_interval(known, samples=self._samples, seed=self._seed)
+        interval = panel_interval(known, samples=self.samples, seed=self.seed)
         return {
             "total": sum(known),
             "n": len(known),
@@ -190,37 +194,30 @@ def _judge(identity: Mapping[str, Any], documents: Sequence[ListedDocument], jud
     }
 
 
-def _leave_out(
-    identity: Mapping[str, Any], documents: Sequence[ListedDocument], how: _Means
-) -> Iterator[dict[str, Any]]:
-    """Yield what would be confirmed without each judge, and without each vendor that has several."""
-    judges = identity["judges"]
-    if len(judges) < CONFIRMING_JUDGES:
-        return
-    groups = [("judge", judge["model"], [index]) for index, judge in enumerate(judges)]
-    for vendor in dict.fromkeys(judge["vendor"] for judge in judges if judge["vendor"] is not None):
-        own = [index for index, judge in enumerate(judges) if judge["vendor"] == vendor]
-        if len(own) > 1:
-            groups.append(("vendor", vendor, own))
-    for what, name, out in groups:
-        left = [index for index in range(len(judges)) if index not in out]
-        merged = [document.merged(left) for document in documents]
-        yield {"what": what, "name": name, "judges": out, "n_judges": len(left), "confirmed": how.confirmed(merged)}
+def _without_some(identity: Mapping[str, Any], documents: Sequence[ListedDocument], how: _Means) -> dict[str, Any]:
+    """Return what would be confirmed without each judge, and without each vendor, as a summary's `jury` has it."""
+    judges = list(enumerate(identity["judges"]))
+
+    def of(seats: Sequence[int]) -> dict[str, Any]:
+        return {"n_judges": len(seats), "confirmed": how.confirmed([document.merged(seats) for document in documents])}
+
+    several = judges if len(judges) > 1 else []
+    vendors = list(dict.fromkeys(judge["vendor"] for _, judge in judges if judge["vendor"] is not None))
+    return {
+        "without_judge": [
+            {"judge": n, "model": judge["model"], **of([other for other, _ in judges if other != n])}
+            for n, judge in several
+        ],
+        "without_judge_reason": None if several else ONE_JUDGE,
+        "without_vendor": [
+            {"vendor": vendor, **of([n for n, judge in judges if judge["vendor"] != vendor])} for vendor in vendors
+        ],
+        "without_vendor_reason": None if vendors else NO_VENDOR,
+    }
 
 
 def _notices(identity: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what a reader must know of the jury: judges of the system's own vendor, a vendor that has several."""
-    judges, own = identity["judges"], identity["answer"].get("vendor")
-    vendors = [judge["vendor"] for judge in judges]
-    same = [judge["model"] for judge in judges if own is not None and judge["vendor"] == own]
-    if same and len(judges) == 1:
-        yield f"the only judge ({same[0]}) is of the documents' own vendor ({own}): it may share its blind spots"
-    elif same:
-        yield f"of the documents' own vendor ({own}): {', '.join(same)}; see each judge alone, and the jury without"
-    for vendor in dict.fromkeys(vendor for vendor in vendors if vendor is not None):
-        if (n := vendors.count(vendor)) > 1:
-            yield f"{n} judges are of one vendor ({vendor}): they may share blind spots and confirm each other's"
-    if len(judges) > 1 and (unknown := [judge["model"] for judge in judges if judge["vendor"] is None]):
-        yield f"vendor unknown: {', '.join(unknown)}"
+    """Yield what a reader must know of the jury: whose vendor is whose, and a number of calls that can tie."""
+    yield from vendor_notices(identity, of="the documents' model")
     if identity["repeats"] % 2 == 0:
         yield f"{identity['repeats']} calls of each judge: of an even number half is not most; take an odd one"

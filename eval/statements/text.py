@@ -35,14 +35,24 @@ def statements_text(report: Mapping[str, Any]) -> str:
         "each judge alone",
         *(line for judge in report["judges"] for line in _row(f"  {judge['model']}", judge["statements"])),
     ]
-    if juries := [left for left in report["leave_out"] if left["n_judges"] >= CONFIRMING_JUDGES]:
+    if juries := list(_without(report)):
         lines.append("confirmed without")
-        lines += [line for left in juries for line in _row(f"  {left['name']}", left["confirmed"])]
+        lines += [line for name, confirmed in juries for line in _row(f"  {name}", confirmed)]
     if len(report["systems"]) > 1:
         lines.append("confirmed by system")
         lines += [line for name, of_it in report["systems"].items() for line in _row(f"  {name}", of_it["confirmed"])]
     lines += [rule, *_listed(report["documents"]), rule, *_notes(report)]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def _without(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the smaller juries that can still confirm; without a vendor's only judge, the judge's row says it."""
+    for left in report["without_judge"]:
+        if left["n_judges"] >= CONFIRMING_JUDGES:
+            yield left["model"], left["confirmed"]
+    for left in report["without_vendor"]:
+        if CONFIRMING_JUDGES <= left["n_judges"] < report["n_judges"] - 1:
+            yield f"vendor {left['vendor']}", left["confirmed"]
 
 
 def _row(name: str, value: Mapping[str, Any]) -> list[str]:
