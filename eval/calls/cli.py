@@ -16,7 +16,6 @@ from builder.rules.problems import printable
 from eval.judging.cli import (
     CERTIFICATES,
     DEFAULT_BASE_URL,
-    EVEN_REPEATS,
     CertificatesOption,
     CertifiedStart,
     IdStyleOption,
@@ -30,22 +29,19 @@ from eval.judging.cli import (
     JudgeVendorOption,
     UncertifiedOption,
     certified_start,
+    drive,
+    journal_with,
     model_at,
-    now,
+    warn_of_ties,
 )
-from eval.numbers.cli import STANDARD, check_choice, keep_own_summary, show_summary, software, summarise_file
+from eval.numbers.cli import STANDARD, check_choice, keep_own_summary, show_summary, summarise_file
 
 if TYPE_CHECKING:
     from eval.calls.plan import Model, Plan
     from eval.calls.run import Outcome
 
+JSONL = journal_with("its summary lies beside it as .summary.json")
 SHOWN_FAILURES = 5  # on screen; the summary lists all
-
-
-def _jsonl(path: Path | None) -> Path | None:
-    if path is not None and path.suffix != ".jsonl":
-        raise typer.BadParameter(f"{path} must end in .jsonl: its summary lies beside it as .summary.json")
-    return path
 
 
 PanelOption = Annotated[
@@ -55,7 +51,7 @@ PanelOption = Annotated[
 
 
 def run(
-    output: Annotated[Path, typer.Option("--output", "-o", callback=_jsonl, help="Journal of the run, X.jsonl.")],
+    output: Annotated[Path, typer.Option("--output", "-o", callback=JSONL, help="Journal of the run, X.jsonl.")],
     mirror: Annotated[
         str | None,
         typer.Argument(
@@ -186,8 +182,7 @@ def run(
         if dry_run:
             _print_estimate(plan)
             return
-        if repeats % 2 == 0:
-            print(f"warning: --repeats {repeats}: {EVEN_REPEATS}", file=sys.stderr)
+        warn_of_ties(repeats)
         certified = certified_start(plan, certificates, uncertified=uncertified)
         _run(plan, output, certified=certified, reuse=reuse or [], concurrency=concurrency)
 
@@ -216,13 +211,6 @@ def _place(model: Model) -> str:
 
 def _run(plan: Plan, output: Path, *, certified: CertifiedStart, reuse: list[Path], concurrency: int) -> None:
     """Run a plan to its end or to what stops it, then summarise; the exit code says whether all cases are graded."""
-    import asyncio
-
-    from rich.console import Console
-
-    from eval.calls.start import run_plan
-    from eval.showing.progress import RunDisplay
-
     if plan.given and (unknown := plan.given.unknown(plan.data.cases)):
         shown = ", ".join(map(printable, unknown[:3])) + (", ..." if len(unknown) > 3 else "")
         print(f"note: {len(unknown)} answers of the file are for no case of these data: {shown}", file=sys.stderr)
@@ -233,30 +221,7 @@ def _run(plan: Plan, output: Path, *, certified: CertifiedStart, reuse: list[Pat
         times = f" x {plan.reading.repeats}" if plan.reading.repeats > 1 else ""
         print(f"{selected} cases: {plan.answer.name}, judged by {by}{times}{again}", file=sys.stderr)
 
-    console = Console(stderr=True)
-    display = RunDisplay(plan, console) if console.is_terminal else None
-    steps = display.step if display else (lambda _: None)
-    job = run_plan(
-        plan,
-        output,
-        reuse=reuse,
-        concurrency=concurrency,
-        header={"software": software()},
-        now=now,
-        on_start=started,
-        on_progress=steps,
-        certified=certified.record,
-        returned=certified.returned,
-    )
-    try:
-        if display:
-            with display:
-                outcome = asyncio.run(job)
-        else:
-            outcome = asyncio.run(job)
-    except KeyboardInterrupt:
-        print(f"interrupted; what is finished is in {output}: repeat the command to go on", file=sys.stderr)
-        raise typer.Exit(130) from None
+    outcome = drive(plan, output, started=started, concurrency=concurrency, certified=certified, reuse=reuse)
     summary = summarise_file(output, mirror=None, settings=STANDARD)
     show_summary(summary, as_json=False)
     keep_own_summary(output, summary)

@@ -221,12 +221,11 @@ UNASKED = CertifiedStart()
 """Of a run that certificates do not concern."""
 
 
-def certified_start(plan: Plan, folder: Path, *, uncertified: bool, scribe: bool = False) -> CertifiedStart:
+def certified_start(plan: Plan, folder: Path, *, uncertified: bool) -> CertifiedStart:
     """Return what the certificates in a folder say of a plan's judges; it is not looked at where all are builtin.
 
     Args:
         uncertified: start whatever they say, or even if one of them cannot be read.
-        scribe: the suite needs a certificate even of a single judge.
 
     Raises:
         BadInput: they do not allow this run, or one of them cannot be read.
@@ -243,7 +242,8 @@ def certified_start(plan: Plan, folder: Path, *, uncertified: bool, scribe: bool
             raise
         # The record travels with the run: it names the file, not the folders of this machine.
         found = unread(plan, f"none: {str(error).removeprefix(f'{folder}{os.sep}')}")
-    check(found, n_judges=len(plan.judges), repeats=plan.reading.repeats, scribe=scribe, uncertified=uncertified)
+    needed = plan.suite.certified
+    check(found, n_judges=len(plan.judges), repeats=plan.reading.repeats, scribe=needed, uncertified=uncertified)
     expected = {} if uncertified else models_expected(found)
     return CertifiedStart(record(found, uncertified=uncertified), expected)
 

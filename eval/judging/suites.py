@@ -43,6 +43,7 @@ class Suite:
         verbatim: (answer, items=, ids=) -> the reply of the built-in judge in this suite's form.
         protocol: template digest -> the protocol's name while everything else is standard.
         scoring: what the semantics say of the scoring rule beside the dialect.
+        certified: whether every judge, even a single one, needs a valid certificate.
         stream: the bootstrap's random stream in words; `samples` is its own number of resamples.
     """
 
@@ -62,6 +63,7 @@ class Suite:
     scoring: Mapping[str, str]
     stream: str
     samples: int
+    certified: bool = False
 
     def answer_messages(self, case: Case, prompts: Prompts) -> list[Message]:
         """Return the answer call's messages."""
@@ -139,6 +141,7 @@ STATEMENTS_SUITE: Final = Suite(
     },
     stream="numpy default_rng, appendix H",
     samples=SAMPLES,
+    certified=True,
 )
 SUITES: Final = {suite.name: suite for suite in (BEDSIDE_SUITE, HEALTHBENCH_SUITE, STATEMENTS_SUITE)}
 _REGROUPED: Final = {(suite.name, suite.grouping): suite for suite in (HEALTHBENCH_ALL_SUITE,)}

@@ -56,4 +56,4 @@ def _counts(items: Mapping[str, int]) -> Iterator[str]:
         f"items: {items['n']:,}; met {items['true']:,}, not met {items['false']:,}, "
         f"unresolved {items['unresolved']:,}{share}"
     )
-    yield f"missing {items['missing']:,}, pending {items['pending']:,}; open: items of graded cases left without verdict"
+    yield f"missing {items['missing']:,}, pending {items['pending']:,}; open: items of graded cases without a verdict"

@@ -130,7 +130,7 @@ def statements(
             _print_estimate(plan)
             return
         warn_of_ties(repeats)
-        certified = certified_start(plan, certificates, uncertified=uncertified, scribe=True)
+        certified = certified_start(plan, certificates, uncertified=uncertified)
         outcome = drive(
             plan,
             output,
