@@ -227,6 +227,7 @@ def test_a_run_on_a_local_mirror_links_to_the_source(
     assert f"{SOURCE}@{from_source}" == verified.facts["data"]
 
 
+@pytest.mark.slow
 def test_runs_with_other_splits_link_to_one_source(hub: LocalHub, tmp_path: Path) -> None:
     """Held-out cases and renamed splits are built as each run states them, of two runs in one folder."""
     tree = write_tree(tmp_path / "tree")

@@ -131,15 +131,16 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_journal_with_two_answers_a_case_gives_both(tmp_path: Path) -> None:
     """Answers to one case stay apart, in the order of their repeats: the new run judges each, nested in its case."""
-    run(make_plan(case_set(1, ["drug_safety"])), tmp_path / "x.jsonl")
-    (answer, _) = read_journal(tmp_path / "x.jsonl").calls
-    with Journal(tmp_path / "x.jsonl") as journal:
-        journal.resume()
-        journal.append(call_line(replace(answer, key="other", answer_repeat=1, text="another")))
+    path = tmp_path / "x.jsonl"
+    run(make_plan(case_set(1, ["drug_safety"]), reading={"answer_repeats": 2}), path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    answer, second = (line for line in lines if line.get("role") == "answer")
+    second["text"] = "another"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
     given = read_answers(tmp_path / "x.jsonl")
 
-    assert [answer.text, "another"] == [one.text for one in given.by_case[answer.case_id]]
+    assert [answer["text"], "another"] == [one.text for one in given.by_case[answer["case_id"]]]
 
 
 def test_a_journal_with_one_answer_of_two_keys_is_refused(tmp_path: Path) -> None:

@@ -252,6 +252,7 @@ def shared_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_tree(tmp_path_factory.mktemp("tree"), 1, panels=PANELS)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), panel=st.sampled_from(PANELS), value=JSON_VALUES)
 def test_any_value_at_any_place_is_reported(shared_tree: Path, data: st.DataObject, panel: str, value: object) -> None:

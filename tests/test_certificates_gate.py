@@ -369,3 +369,13 @@ def test_a_judge_of_another_suite_has_none(name: str) -> None:
     plan = _plan()
 
     assert "none" == _state(replace(plan, data=replace(plan.data, suite=name)), VALID)[0]
+
+
+@pytest.mark.parametrize("state", ["none", "failed"])
+def test_a_record_that_no_gate_let_through_is_found(state: str) -> None:
+    """A jury started without the override cannot have a judge without a certificate, nor any run one that failed."""
+    plan = _plan(JUDGE, Judge(Model("judge-b", PLACE))) if state == "none" else _plan()
+    kept = record(certified(plan, [FAILED] if state == "failed" else [], now=NOW), uncertified=False)
+
+    assert "with which only --uncertified starts a run" in " ".join(check_record(kept, plan.identity()))
+    assert [] == check_record({**kept, "uncertified": True}, plan.identity())

@@ -101,7 +101,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no judge": ({"judges": ()}, "expected a judge model, found none"),
     "nobody answers": ({"answer": None}, "expected an answer model or a file of answers, found neither"),
     "panel not there": ({"panels": ("mine",)}, "--panel mine: expected one of"),
-    "not a number": ({"temperature": math.nan}, "--temperature: expected a number from 0 up, found nan"),
+    "not a number": ({"temperature": math.nan}, "--temperature: expected a number from 0 to 100, found nan"),
     "endless": ({"limits": Limits(timeout_s=math.inf)}, "--timeout: expected seconds above 0, found inf"),
     "no time": ({"limits": Limits(deadline_s=0)}, "--deadline: expected seconds above 0, found 0"),
     "no system file": ({"system": Path("none.txt")}, "none.txt: expected a UTF-8 text file for --system, found:"),

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -36,6 +37,7 @@ for arguments in json.loads(sys.argv[1]):
 """
 
 
+@cache
 def _commands() -> dict[str, click.Command]:
     group = get_command(app)
     return dict(group.commands)  # type: ignore[attr-defined]

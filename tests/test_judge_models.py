@@ -10,9 +10,10 @@ from eval.calls.journal import read_journal
 from eval.calls.plan import Judge, Model, Plan
 from eval.calls.run import Outcome
 from eval.calls.start import run_plan
+from eval.judging.certified import certificate_label
 from eval.numbers.readers import read_run
 from tests.llm_server import LlmServer
-from tests.plans import case_set, clock, ignore, make_plan, run
+from tests.plans import POLICY, VERBATIM, case_set, clock, ignore, make_plan, run
 
 CERTIFIED = {0: frozenset({"judge-2025"})}
 
@@ -66,3 +67,42 @@ def test_replies_of_an_uncertified_run_are_no_shortcut(tmp_path: Path) -> None:
         assert paid + 2 == server.hits
     assert None not in (reused.stopped, again.stopped)
     assert {"rejected"} == {call.state for call in read_journal(tmp_path / "new.jsonl").calls if call.role == "judge"}
+
+
+def record(state: str, *, uncertified: bool) -> dict[str, object]:
+    """Return what certificates say at a start of one judge."""
+    about = {"judge": 0, "model": "judge-a", "state": state, "reason": None, "certificate": None}
+    return {"judges": [about], "uncertified": uncertified}
+
+
+def test_a_run_that_was_started_uncertified_stays_so(tmp_path: Path) -> None:
+    """Its judge was called under the override: a later start with a good certificate takes nothing back."""
+    path = tmp_path / "x.jsonl"
+    with LlmServer() as server:
+        for certified in (record("none", uncertified=True), record("valid", uncertified=False)):
+            job = run_plan(
+                plan_at(server.url),
+                path,
+                concurrency=1,
+                header={"software": {}},
+                now=clock(),
+                on_start=ignore,
+                on_progress=ignore,
+                certified=certified,
+            )
+            asyncio.run(job)
+
+    assert "uncertified (none)" == certificate_label(read_run(path))
+
+
+def test_a_jury_with_one_model_in_it_needs_certificates(tmp_path: Path) -> None:
+    """Where nothing is recorded the label goes by the judges, whichever of them is named first."""
+    with LlmServer() as server:
+        model = Judge(Model("judge-a", Endpoint(server.url, None)))
+        for name, judges in {"a": [Judge(VERBATIM), model], "b": [model, Judge(VERBATIM)]}.items():
+            run(make_plan(case_set(1, ["drug_safety"]), answer=POLICY, judges=judges), tmp_path / f"{name}.jsonl")
+    run(make_plan(case_set(1, ["drug_safety"])), tmp_path / "builtin.jsonl")
+
+    assert ["none", "none", None] == [
+        certificate_label(read_run(tmp_path / f"{name}.jsonl")) for name in ("a", "b", "builtin")
+    ]

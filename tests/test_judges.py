@@ -49,6 +49,11 @@ BAD = {
     "blank": ('[[judge]]\nmodel = "a"\nvendor = " "\n', "judge 1: vendor: expected a text"),
     "boolean": ('[[judge]]\nmodel = "a"\ntemperature = true\n', "judge 1: temperature: expected a number"),
     "below zero": ('[[judge]]\nmodel = "a"\ntemperature = -1\n', "judge 1: temperature: expected a number"),
+    "beyond 64 bits": (
+        '[[judge]]\nmodel = "a"\ntemperature = 99999999999999999999\n',
+        "judge 1: temperature: expected a number from 0 to 100",
+    ),
+    "an empty list": ("judge = []", "expected [[judge]] tables and nothing else"),
     "not finite": ('[[judge]]\nmodel = "a"\ntemperature = nan\n', "judge 1: temperature: expected a number"),
     "format": ('[[judge]]\nmodel = "a"\njudge_format = "xml"\n', "judge 1: judge_format: expected one of json_schema"),
     "all at once": ('[[judge]]\nvendor = 1\n[[judge]]\nmodel = ""\n', "judge 2: model: expected a text"),
@@ -90,8 +95,8 @@ def test_flags_stand_once_for_all_or_once_a_judge() -> None:
             "--judge-base-url: expected it once for all judges, or once for each of 3",
         ),
         ({"vendors": ["u"] * 4}, "--judge-vendor: expected it once"),
-        ({"temperatures": [-1.0]}, "--judge-temperature: expected a number from 0 up, found -1"),
-        ({"temperatures": [float("nan")]}, "--judge-temperature: expected a number from 0 up, found nan"),
+        ({"temperatures": [-1.0]}, "--judge-temperature: expected a number from 0 to 100, found -1"),
+        ({"temperatures": [float("nan")]}, "--judge-temperature: expected a number from 0 to 100, found nan"),
     ],
     ids=["endpoints", "vendors", "cold", "no number"],
 )

@@ -109,10 +109,20 @@ def test_one_judge_asked_once_has_no_jury() -> None:
         (["A"], "A", "the only judge, judge-0, and the answer model are of one vendor (A)"),
         (["A", "B"], "A", "of the vendor of the answer model (A) are also: judge-0; what they say alone"),
         (["B", "B"], "A", "judges of one vendor (B), whose errors may go together: judge-0, judge-1"),
+        ([" a", "b", "B "], "A", "of the vendor of the answer model (A) are also: judge-0;"),
+        ([" a", "b", "B "], "A", "judges of one vendor (b), whose errors may go together: judge-1, judge-2"),
         (["B", None], "A", "vendor unknown: judge-1; whether a judge is of the same vendor"),
         ([None], None, "vendor unknown: the answer model, judge-0;"),
     ],
-    ids=["alone", "in the jury", "two judges", "one unknown", "all unknown"],
+    ids=[
+        "alone",
+        "in the jury",
+        "two judges",
+        "in other letters",
+        "two in other letters",
+        "one unknown",
+        "all unknown",
+    ],
 )
 def test_shared_and_unknown_vendors_are_said(vendors: list[str | None], answer: str | None, said: str) -> None:
     """A warning where judge and answer share a vendor, plainly where nobody else looked; unknown is not other."""

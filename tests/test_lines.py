@@ -80,6 +80,8 @@ REFUSED: dict[str, tuple[int, tuple[Any, ...], object, str]] = {
     "panel": (1, ("benchmark",), 5, "y.jsonl:2: expected a line of a journal, found benchmark 5"),
     "no key": (2, ("key",), _GONE, "y.jsonl:3: expected a line of a journal, found no key"),
     "state": (3, ("state",), "fine", "y.jsonl:4: expected a line of a journal, found state 'fine' of role"),
+    "repeat": (3, ("repeat",), 9, "y.jsonl:4: expected a line of a journal, found repeat 9 of 1"),
+    "answer": (2, ("answer_repeat",), 5, "y.jsonl:3: expected a line of a journal, found answer_repeat 5 of 1"),
     "judge": (3, ("judge",), 1, "y.jsonl:4: expected a line of a journal, found judge 1 of 1"),
     "tokens": (2, ("usage", "input"), "7", "y.jsonl:3: expected a line of a journal, found usage.input '7'"),
     "identity": (0, ("identity", "repeats"), 0, "y.jsonl:1: expected the identity of a run, found an identity without"),

@@ -203,6 +203,7 @@ def from_then_on(act: Act, number: int, options: Options, work: Path) -> str | N
     return away(act, {"after": number, **options}, work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "mode"), [(name, mode) for name, modes in SUITE.items() for mode in modes])
 def test_a_fault_at_any_request_is_survived(acts: dict[str, Act], name: str, mode: str, tmp_path: Path) -> None:
     """Whichever request fails once: one commit (or pull request), all files, the tag, and nothing left to do."""

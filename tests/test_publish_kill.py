@@ -121,6 +121,7 @@ def test_the_question_is_seen_and_no_means_no(hub: LocalHub, built: Path, tmp_pa
     assert state(hub, MIRROR) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -152,6 +153,7 @@ def test_what_does_not_verify_is_not_published(hub: LocalHub, mirror: Path, tmp_
     assert [] == hub.log
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", [None, UNKNOWN], ids=["no token", "unknown token"])
 def test_without_a_good_token_it_says_so(hub: LocalHub, built: Path, tmp_path: Path, token: str | None) -> None:
     """One line on stderr that says how to log in, and exit code 1."""

@@ -338,6 +338,7 @@ for name in sys.argv[2:]:
 """
 
 
+@pytest.mark.slow
 def test_two_commands_at_once_add_both_their_runs(tmp_path: Path) -> None:
     """Two processes that add runs to one folder at the same time end with all runs and a card that lists them."""
     journals = [write_journal(tmp_path / f"{n}.jsonl", panels=["drug_safety"], answer=answer)

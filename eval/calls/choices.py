@@ -11,7 +11,7 @@ from builder.errors import BadInput
 from builder.healthbench.names import META
 from eval.calls.answers import completions, read_answers
 from eval.calls.builtin import POLICIES, VERBATIM_JUDGE
-from eval.calls.judges import check_jury, plain
+from eval.calls.judges import MOST_TEMPERATURE, check_jury, is_temperature, plain
 from eval.calls.plan import STANDARD_LIMITS, Judge, Limits, Model, Plan, Reading
 from eval.cases import CaseSet, read_cases, select_cases
 from eval.healthbench.protocol import read_template
@@ -145,8 +145,8 @@ def _check_numbers(choices: Choices) -> None:
     for name, value in (("--timeout", limits.timeout_s), ("--deadline", limits.deadline_s)):
         if not 0 < value < math.inf:
             raise BadInput(f"{name}: expected seconds above 0, found {value:g}")
-    if not 0 <= choices.temperature < math.inf:
-        raise BadInput(f"--temperature: expected a number from 0 up, found {choices.temperature:g}")
+    if not is_temperature(choices.temperature):
+        raise BadInput(f"--temperature: expected a number from 0 to {MOST_TEMPERATURE}, found {choices.temperature:g}")
 
 
 def _check_names(choices: Choices) -> None:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import orjson
 from filelock import FileLock, Timeout
@@ -40,6 +40,14 @@ class JournalData:
         """The run's identity as its first line holds it."""
         identity: dict[str, Any] = self.header["identity"]
         return identity
+
+
+class Shape(NamedTuple):
+    """How many of each a run asks for: judges, calls of each, answers to a case."""
+
+    judges: int
+    repeats: int
+    answers: int
 
 
 def _encode(line: Mapping[str, Any]) -> bytes:
@@ -215,10 +223,11 @@ def read_journal(path: Path) -> JournalData:
     _check_header(path, header)
     heads: dict[str, CaseHead] = {}
     data = JournalData(header=header, cases=(), adaptations=[], calls=[])
-    n_judges = len(data.identity["judges"])
+    identity = data.identity
+    shape = Shape(len(identity["judges"]), identity["repeats"], identity.get("answer_repeats", 1))
     for number, line in lines:
         try:
-            _take(line, heads, data, n_judges=n_judges)
+            _take(line, heads, data, shape)
         except ValueError as error:
             raise BadInput(f"{path}:{number}: expected a line of a journal, found {error}") from None
     data.cases = tuple(sorted(heads.values(), key=lambda head: head.index))
@@ -238,13 +247,13 @@ def _check_header(path: Path, header: dict[str, Any]) -> None:
         raise BadInput(f"{path}:1: expected the identity of a run, found {error}; restore the line") from None
 
 
-def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData, *, n_judges: int) -> None:
+def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData, shape: Shape) -> None:
     kind = line.get("kind")
     if line.get("v", VERSION) != VERSION:
         raise ValueError(f"version {line['v']!r}, not {VERSION}")
     if kind == "call":
         call = Call(*call_values(line))
-        _check_call(call, n_judges=n_judges)
+        _check_call(call, shape)
         data.calls.append(call if call.usage else replace(call, usage=NO_USAGE))
     elif kind == "case":
         check_case(line)
@@ -255,17 +264,21 @@ def _take(line: dict[str, Any], heads: dict[str, CaseHead], data: JournalData, *
         check_members(line, ADAPT)
         data.adaptations.append(line)
     elif kind == "certified":
-        check_certified(line, n_judges=n_judges)
+        check_certified(line, n_judges=shape.judges)
         data.certified = {name: line[name] for name in CERTIFIED}
     else:
         raise ValueError(f"kind {kind!r}")
 
 
-def _check_call(call: Call, *, n_judges: int) -> None:
+def _check_call(call: Call, shape: Shape) -> None:
     """Refuse a call line whose state or text no call could have: it would be counted as something it is not."""
     if call.state not in STATES.get(call.role, ()):
         raise ValueError(f"state {call.state!r} of role {call.role!r}")
     if call.done and call.text is None:
         raise ValueError(f"text {call.text!r} in state {call.state}")
-    if not 0 <= (call.judge or 0) < n_judges:
-        raise ValueError(f"judge {call.judge} of {n_judges}")
+    if not 0 <= (call.judge or 0) < shape.judges:
+        raise ValueError(f"judge {call.judge} of {shape.judges}")
+    if not 0 <= (call.repeat or 0) < shape.repeats:
+        raise ValueError(f"repeat {call.repeat} of {shape.repeats}")
+    if not 0 <= call.answer_repeat < shape.answers:
+        raise ValueError(f"answer_repeat {call.answer_repeat} of {shape.answers}")

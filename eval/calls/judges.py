@@ -13,7 +13,6 @@ as only it may look for keys.
 
 from __future__ import annotations
 
-import math
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -48,6 +47,7 @@ _TEXTS: Final = ("model", "base_url", "api_key_env", "vendor", "judge_format", "
 _CHOICES: Final = {"judge_format": JUDGE_FORMATS, "id_style": ID_STYLES}
 DEFAULT: Final = "default"
 """In place of a temperature: none is sent."""
+MOST_TEMPERATURE: Final = 100
 
 
 def read_judges(path: Path) -> tuple[JudgeEntry, ...]:
@@ -57,11 +57,16 @@ def read_judges(path: Path) -> tuple[JudgeEntry, ...]:
         BadInput: it cannot be read, or holds anything but good `[[judge]]` tables; every problem is named.
     """
     try:
-        found = tomllib.loads(path.read_bytes().decode())
+        found = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadInput(f"{path}: expected a TOML file of [[judge]] tables, found: {error}") from None
     tables = found.get("judge")
-    if set(found) != {"judge"} or not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+    if (
+        not tables
+        or set(found) != {"judge"}
+        or not isinstance(tables, list)
+        or not all(isinstance(table, dict) for table in tables)
+    ):
         raise BadInput(f"{path}: expected [[judge]] tables and nothing else, found {', '.join(found) or 'nothing'}")
     problems = [f"judge {n}: {text}" for n, table in enumerate(tables, start=1) for text in _problems(table)]
     if problems:
@@ -75,8 +80,10 @@ def _problems(table: Mapping[str, Any]) -> list[str]:
         said.append("expected a model, found none")
     for name, value in table.items():
         if name == "temperature":
-            if value != DEFAULT and not _is_temperature(value):
-                said.append(f'temperature: expected a number from 0 up or "{DEFAULT}", found {value!r}')
+            if value != DEFAULT and not is_temperature(value):
+                said.append(
+                    f'temperature: expected a number from 0 to {MOST_TEMPERATURE} or "{DEFAULT}", found {value!r}'
+                )
         elif name not in _TEXTS:
             said.append(f"{name}: expected one of {', '.join((*_TEXTS, 'temperature'))}")
         elif not isinstance(value, str) or not value.strip():
@@ -86,8 +93,9 @@ def _problems(table: Mapping[str, Any]) -> list[str]:
     return said
 
 
-def _is_temperature(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+def is_temperature(value: object) -> bool:
+    """Whether a value can be asked for: servers take 0 to 2, and a journal cannot carry an integer beyond 64 bits."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MOST_TEMPERATURE
 
 
 def _entry(table: Mapping[str, Any]) -> JudgeEntry:
@@ -96,7 +104,7 @@ def _entry(table: Mapping[str, Any]) -> JudgeEntry:
         model=table["model"],
         base_url=table.get("base_url"),
         api_key_env=table.get("api_key_env"),
-        vendor=table.get("vendor"),
+        vendor=vendor.strip() if (vendor := table.get("vendor")) else None,
         temperature=None if temperature == DEFAULT else plain(temperature),
         reply_format=table.get("judge_format"),
         id_style=table.get("id_style"),
@@ -127,14 +135,14 @@ def judges_of(
     n = len(models)
     urls, keys = _each("--judge-base-url", base_urls, n), _each("--judge-api-key-env", key_variables, n)
     named, warmth = _each("--judge-vendor", vendors, n), _each("--judge-temperature", temperatures, n)
-    if bad := next((value for value in temperatures if not _is_temperature(value)), None):
-        raise BadInput(f"--judge-temperature: expected a number from 0 up, found {bad:g}")
+    if bad := next((value for value in temperatures if not is_temperature(value)), None):
+        raise BadInput(f"--judge-temperature: expected a number from 0 to {MOST_TEMPERATURE}, found {bad:g}")
     return tuple(
         JudgeEntry(
             model,
             base_url=urls[at],
             api_key_env=keys[at],
-            vendor=named[at] or None,
+            vendor=(named[at] or "").strip() or None,
             temperature=JUDGE_TEMPERATURE if (value := warmth[at]) is None else plain(value),
             reply_format=reply_format,
             id_style=id_style,

@@ -20,6 +20,7 @@ from eval.calls.journal import Journal, JournalData, read_journal
 from eval.calls.plan import Plan
 from eval.calls.run import Outcome, Progress, Runner
 from eval.calls.units import Reusable
+from eval.judging.certified import NOT_NEEDED, VALID
 from eval.judging.identity import differences
 
 
@@ -54,11 +55,21 @@ async def run_plan(
             client.replay(map(_adaptation, old.adaptations))
             known = current_calls(old.calls)
             reusable.drop_taken(old.calls)
-            if certified is not None and certified != old.certified:
+            if certified is not None and certified != old.certified and not _started_uncertified(old):
                 journal.append({"v": VERSION, "kind": "certified", **certified})
             on_start(_judged(plan, known.values()), len(plan.cases))
             runner = Runner(plan, journal, client, known, reusable, now, on_progress, returned or {})
             return await runner.run(concurrency=concurrency)
+
+
+def _started_uncertified(old: JournalData) -> bool:
+    """Whether a run's judges were called under an override of their certificates: no later start takes that back."""
+    return (
+        old.certified is not None
+        and bool(old.certified["uncertified"])
+        and any(judge["state"] not in (VALID, NOT_NEEDED) for judge in old.certified["judges"])
+        and any(call.role == "judge" for call in old.calls)
+    )
 
 
 def _judged(plan: Plan, calls: Iterable[Call]) -> int:

@@ -158,6 +158,8 @@ def read_certificates(folder: Path) -> list[Certificate]:
     Raises:
         BadInput: a JSON file there is damaged, or a certificate that was changed since it was made.
     """
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"--certificates {folder}: expected a folder, found a file; give the folder that holds it")
     read = map(read_certificate, sorted(folder.glob("*.json"))) if folder.is_dir() else ()
     return [certificate for certificate in read if certificate is not None]
 

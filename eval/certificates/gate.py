@@ -33,6 +33,7 @@ from eval.judging.suites import BEDSIDE_NAME, suite_of
 if TYPE_CHECKING:
     from eval.calls.plan import Model, Plan
 
+LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 MAX_AGE_DAYS: Final = 90
 """Providers change models behind one name: what a judge could do a quarter of a year ago says little."""
 _SETTINGS: Final = {"params": "parameters", "format": "reply form", "id_style": "id style"}
@@ -153,7 +154,9 @@ def _words(judge: Mapping[str, Any], identity: Mapping[str, Any], endpoint: str)
     if name == HEALTHBENCH_NAME and judge["template_sha256"] != own.prompts().template_sha256:
         options["--grader-template"] = "FILE"
     if endpoint != DEFAULT_BASE_URL:
-        options["--base-url"] = endpoint
+        # No file keeps a port of this machine: what is recorded cannot name the place.
+        local = urlsplit(endpoint).hostname in LOOPBACK and urlsplit(endpoint).port is None
+        options["--base-url"] = "URL" if local else endpoint
     options |= _asked(judge, judge_format=own.judge_format, id_style=own.id_style)
     return ["bedside-bench", "certify", judge["model"], *(str(word) for option in options.items() for word in option)]
 
@@ -202,7 +205,8 @@ def _judged(
     if certificate.verdict == FAILED:
         wrong = sentinels["n"] - sentinels["right"]
         return FAILED, f"failed: {wrong} of {sentinels['n']} sentinel items were not decided right on {day}"
-    return VALID, f"valid: all {sentinels['n']} sentinel items decided right on {day}"
+    nameless = "" if certificate.whole["models_returned"] else "; its server names no model, so none is checked"
+    return VALID, f"valid: all {sentinels['n']} sentinel items decided right on {day}{nameless}"
 
 
 def _age(date: str, now: str) -> list[str]:
@@ -274,6 +278,11 @@ def check_record(kept: Mapping[str, Any], identity: Mapping[str, Any]) -> list[s
     judges = kept["judges"]
     if len(judges) != len(identity["judges"]):
         return [f"certificates of {len(judges)} judges, the run has {len(identity['judges'])}"]
+    needed = len(judges) > 1 or identity["repeats"] > 1 or suite_of(identity["suite"]).certified
+    if not kept["uncertified"]:
+        for about in judges:
+            if about["state"] == FAILED or (needed and about["state"] == NONE):
+                return [f"judge {about['model']}: state {about['state']}, with which only --uncertified starts a run"]
     pairs = zip(judges, identity["judges"], strict=True)
     return [f"judge {about['model']}: {problem}" for about, judge in pairs for problem in _kept(about, judge, identity)]
 

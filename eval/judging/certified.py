@@ -27,7 +27,8 @@ def certificate_label(run: RunData) -> str | None:
     None where no judge needs one; `none` where nothing says that a model was certified.
     """
     if run.certified is None:
-        return None if (run.judge_model or "").startswith(BUILTIN) else NONE
+        models = [judge["model"] for judge in (run.identity or {}).get("judges", ())] or [run.judge_model or ""]
+        return None if all(model.startswith(BUILTIN) for model in models) else NONE
     states = {str(judge["state"]) for judge in run.certified["judges"]}
     worst = next((state for state in WORST_FIRST if state in states), None)
     return f"uncertified ({worst})" if run.certified["uncertified"] and worst not in (None, VALID) else worst

@@ -43,6 +43,16 @@ def item_votes(ballots: Ballots, judges: Sequence[int] | None = None) -> list[tu
     return list(zip(*votes, strict=True))
 
 
+def vendor_key(vendor: str | None) -> str | None:
+    """Return what makes two names of a vendor one: neither case nor blanks at an end tell vendors apart."""
+    return None if vendor is None else vendor.strip().casefold()
+
+
+def same_vendor(one: str | None, other: str | None) -> bool:
+    """Whether two vendors are known and one."""
+    return one is not None and vendor_key(one) == vendor_key(other)
+
+
 def by_votes(case: GradedCase, votes: Sequence[Sequence[bool | None]]) -> GradedCase:
     """Return a case as the votes on its items decide it: failed, pending or graded.
 

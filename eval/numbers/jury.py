@@ -13,7 +13,17 @@ from dataclasses import replace
 from typing import Any, Final
 
 from eval.judging.graded import GradedCase, RunData
-from eval.judging.jury import PENDING, VERDICT_RULE, VOTE_RULE, item_votes, judged_by, missing, verdict
+from eval.judging.jury import (
+    PENDING,
+    VERDICT_RULE,
+    VOTE_RULE,
+    item_votes,
+    judged_by,
+    missing,
+    same_vendor,
+    vendor_key,
+    verdict,
+)
 from eval.numbers.bootstrap import Interval
 from eval.numbers.defaults import SEED, SPEC
 from eval.numbers.panels import Overall, PanelResult, worst_or_best
@@ -69,7 +79,8 @@ def jury_member(
         for n, j in enumerate(judges)
         if len(judges) > 1
     ]
-    vendors = list(dict.fromkeys(judge["vendor"] for judge in judges if judge["vendor"] is not None))
+    known = {vendor_key(judge["vendor"]): judge["vendor"] for judge in reversed(judges) if judge["vendor"] is not None}
+    vendors = list(reversed(known.values()))
     return {
         "n_judges": len(judges),
         "repeats": identity["repeats"],
@@ -91,7 +102,7 @@ def jury_member(
 def _without_vendor(
     vendor: str, judges: Sequence[Mapping[str, Any]], of: Callable[[Sequence[int]], dict[str, Any]]
 ) -> dict[str, Any]:
-    seats = [n for n, judge in enumerate(judges) if judge["vendor"] != vendor]
+    seats = [n for n, judge in enumerate(judges) if not same_vendor(judge["vendor"], vendor)]
     nobody: dict[str, Any] = {"overall_macro_mean": None, "overall_ci95": None, "overall_reason": EVERY_JUDGE}
     nobody |= {"n_graded": 0, "n_unresolved": 0, "benchmarks": {}}
     return {"n_judges": len(seats), **(of(seats) if seats else nobody)}

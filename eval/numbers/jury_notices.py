@@ -11,8 +11,10 @@ from typing import Any, Final
 
 from eval.judging.certified import NONE, NOT_NEEDED, VALID, certificate_label
 from eval.judging.graded import RunData
+from eval.judging.jury import same_vendor, vendor_key
 
 NO_CERTIFICATE: Final = "certificate: none; this judge was not certified against a reference"
+NO_CERTIFICATES: Final = "certificate: none; these judges were not certified against a reference"
 EVEN: Final = "repeats a judge: an even number can tie, and a tie is no vote; an odd number is better"
 
 
@@ -63,7 +65,7 @@ def vendor_notices(identity: Mapping[str, Any], *, of: str = "the answer model")
     answer = identity["answer"].get("vendor")
     if not judges:
         return
-    same = [judge["model"] for judge in judges if answer is not None and judge["vendor"] == answer]
+    same = [judge["model"] for judge in judges if answer is not None and same_vendor(judge["vendor"], answer)]
     if same and len(identity["judges"]) == 1:
         yield (
             f"the only judge, {same[0]}, and {of} are of one vendor ({answer}): what one makes up the "
@@ -85,9 +87,10 @@ def vendor_notices(identity: Mapping[str, Any], *, of: str = "the answer model")
 def _shared(judges: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     models = defaultdict(list)
     for judge in judges:
-        models[judge["vendor"]].append(judge["model"])
-    for vendor, named in models.items():
-        if vendor is not None and len(named) > 1:
+        models[vendor_key(judge["vendor"])].append(judge)
+    for key, of_vendor in models.items():
+        if key is not None and len(of_vendor) > 1:
+            vendor, named = of_vendor[0]["vendor"], [judge["model"] for judge in of_vendor]
             yield f"judges of one vendor ({vendor}), whose errors may go together: {', '.join(named)}"
 
 
@@ -99,7 +102,8 @@ def certificate_notices(run: RunData) -> Iterator[str]:
     judges = (run.certified or {}).get("judges", ())
     if label == NONE and len(judges) <= 1:
         why = f" ({judges[0]['reason']})" if judges and judges[0]["reason"] else ""
-        yield f"{NO_CERTIFICATE}{why}"
+        several = len((run.identity or {}).get("judges", ())) > 1
+        yield f"{NO_CERTIFICATES if several else NO_CERTIFICATE}{why}"
         return
     said = [_certified(judge) for judge in judges if judge["state"] != NOT_NEEDED]
     yield f"certificate: {label} ({'; '.join(said)})" if said else f"certificate: {label}"
