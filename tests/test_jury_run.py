@@ -157,6 +157,7 @@ def test_a_jurys_results_verify_and_read_back(journal: Path, tmp_path: Path, wit
     again = run_at(tmp_path / "out")
 
     assert not verify_run(tmp_path / "out").findings
+    assert "a jury of 3 x 3 calls, its score the conservative bound" in (tmp_path / "out" / "README.md").read_text()
     assert [case.ballots for case in read_run(journal).cases] == [case.ballots for case in again.cases]
     assert 3 * 3 * sum(len(case.points) for case in again.cases) == _rows(written.path)
 

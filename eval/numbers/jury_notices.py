@@ -101,7 +101,7 @@ def certificate_notices(run: RunData) -> Iterator[str]:
         return
     judges = (run.certified or {}).get("judges", ())
     if label == NONE and len(judges) <= 1:
-        why = f" ({judges[0]['reason']})" if judges and judges[0]["reason"] else ""
+        why = f" ({judges[0]['reason'].removeprefix(f'{NONE}: ')})" if judges and judges[0]["reason"] else ""
         several = len((run.identity or {}).get("judges", ())) > 1
         yield f"{NO_CERTIFICATES if several else NO_CERTIFICATE}{why}"
         return

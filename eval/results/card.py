@@ -188,6 +188,7 @@ def _notices(rows: Sequence[Mapping[str, Any]]) -> list[str]:
             shown.append(f"`{row['run_id'][-8:]}`: {OTHER_PROTOCOL}")
     if any(row["suite"] == HEALTHBENCH for row in rows):
         shown.append(HEALTHBENCH_SCORES)
+    shown += [_jury(row) for row in rows if len(row["judge_models"]) * (row["repeats"] or 1) > 1]
     with_texts = sum(row["with_texts"] for row in rows)
     if any(str(row["answer_model"]).startswith(BUILTIN) for row in rows):
         shown.append("runs whose answer model begins with builtin: are fixed answers, not models: floors and ceilings")
@@ -200,6 +201,17 @@ def _notices(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     else:
         shown.append("no prompt, rubric or answer text: items are named by id, answers by digest")
     return shown
+
+
+def _jury(row: Mapping[str, Any]) -> str:
+    """Return what a jury's score is, and what the items that it left open and ungraded cases could make of it."""
+    low, high = row["overall_worst"], row["overall_best"]
+    bounds = "" if low is None or high is None else f"; worst to best {low:.3f} to {high:.3f}"
+    certificate = f"; certificates: {row['certificate']}" if row["certificate"] else ""
+    return (
+        f"`{row['run_id'][-8:]}`: a jury of {len(row['judge_models'])} x {row['repeats']} calls, its score the "
+        f"conservative bound (unresolved items at their least favourable){bounds}{certificate}"
+    )
 
 
 def shared_license(folder: Path, *more: str | None) -> str:
