@@ -25,6 +25,8 @@ from tests.plans import make_plan, run
 from tests.tampering import results_folder
 from tests.trees import case_path, edit_json, read_json, write_tree
 
+pytestmark = pytest.mark.slow
+
 SOURCE = "org/cases"
 CHOSEN = ("drug_safety", "health_equity")
 
@@ -89,7 +91,6 @@ def result_of(mirror: FoundMirror, to: Path, *, answer: str = "builtin:all-items
 # -- runs on a mirror on the Hub
 
 
-@pytest.mark.slow
 def test_a_run_names_the_mirrors_repository_and_commit(folder: Path, judged: str) -> None:
     """A run on org/name@tag holds the repository, the commit that the tag was then, and the digest of its cases."""
     (path,) = (folder / "results" / "runs").iterdir()
@@ -227,7 +228,6 @@ def test_a_run_on_a_local_mirror_links_to_the_source(
     assert f"{SOURCE}@{from_source}" == verified.facts["data"]
 
 
-@pytest.mark.slow
 def test_runs_with_other_splits_link_to_one_source(hub: LocalHub, tmp_path: Path) -> None:
     """Held-out cases and renamed splits are built as each run states them, of two runs in one folder."""
     tree = write_tree(tmp_path / "tree")

@@ -13,6 +13,8 @@ from tests.at_hub import RESULTS, TOKEN, client_at, command, make_hub, process, 
 from tests.local_hub import LocalHub
 from tests.publishing import READS, UNKNOWN, history
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = {
     "verify": ["verify", "{repo}"],
     "verify --full": ["verify", "{repo}", "--full"],
@@ -128,7 +130,6 @@ def test_offline_is_said(hub: LocalHub, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_offline_is_said_where_only_a_part_is_in_the_cache(hub: LocalHub, made: Path, tmp_path: Path) -> None:
     """After one run was fetched, all of that commit offline is an error that names the variable, without more tries."""
     place = f"{RESULTS}@{history(hub, RESULTS)[-1]}"

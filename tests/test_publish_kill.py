@@ -22,6 +22,8 @@ from tests.mirrors import DRUG_SAFETY, change_rows
 from tests.publishing import MIRROR, TOKEN, TOKENS, UNKNOWN, State, make_hub, methods, mirror_of, send, state
 from tests.trees import write_tree
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 WHILE_ASLEEP: Mapping[str, Mapping[str, Any]] = {
     "done after all": {"mode": "delay", "delay": 0.7},
@@ -65,7 +67,6 @@ def finish(hub: LocalHub, home: Path, *arguments: str | Path, token: str | None 
     return command.returncode, out, err
 
 
-@pytest.mark.slow
 def test_it_says_what_it_did(hub: LocalHub, built: Path, tmp_path: Path) -> None:
     """First it is published, then already there; the digests, the commit and the address are printed."""
     arguments = (built, MIRROR, "--tag", "v1")
@@ -91,7 +92,6 @@ def test_a_dry_run_changes_nothing(hub: LocalHub, built: Path, tmp_path: Path) -
     assert {"GET"} == set(methods(hub))
 
 
-@pytest.mark.slow
 def test_a_public_repository_is_confirmed_first(hub: LocalHub, built: Path, tmp_path: Path) -> None:
     """With nobody to ask, a public repository needs --yes; a private one does not."""
     code, out, err = finish(hub, tmp_path / "home", built, MIRROR, "--public")
@@ -102,7 +102,6 @@ def test_a_public_repository_is_confirmed_first(hub: LocalHub, built: Path, tmp_
     assert 0 == finish(hub, tmp_path / "home", built, MIRROR, "--public", "--yes")[0]
 
 
-@pytest.mark.slow
 def test_the_question_is_seen_and_no_means_no(hub: LocalHub, built: Path, tmp_path: Path) -> None:
     """In a terminal the question stays on the screen until it is answered; `n` makes nothing."""
     master, slave = pty.openpty()
@@ -121,7 +120,6 @@ def test_the_question_is_seen_and_no_means_no(hub: LocalHub, built: Path, tmp_pa
     assert state(hub, MIRROR) is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -153,7 +151,6 @@ def test_what_does_not_verify_is_not_published(hub: LocalHub, mirror: Path, tmp_
     assert [] == hub.log
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("token", [None, UNKNOWN], ids=["no token", "unknown token"])
 def test_without_a_good_token_it_says_so(hub: LocalHub, built: Path, tmp_path: Path, token: str | None) -> None:
     """One line on stderr that says how to log in, and exit code 1."""
@@ -196,7 +193,6 @@ def killed(built: Path, jobs: list[tuple[int, str]], work: Path) -> dict[tuple[i
         return dict(zip(jobs, executor.map(job, range(len(jobs))), strict=True))
 
 
-@pytest.mark.slow
 def test_killed_where_it_matters(built: Path, right: State, tmp_path: Path) -> None:
     """Killed while it commits or tags, whether that was still done or not: the next try ends right."""
     jobs = [(number, then) for number in (COMMIT, TAG) for then in WHILE_ASLEEP]
@@ -204,7 +200,6 @@ def test_killed_where_it_matters(built: Path, right: State, tmp_path: Path) -> N
     assert dict.fromkeys(jobs, right) == killed(built, jobs, tmp_path)
 
 
-@pytest.mark.slow
 def test_killed_at_any_request(built: Path, right: State, tmp_path: Path) -> None:
     """The same at every request."""
     jobs = [(number, then) for number in range(REQUESTS) for then in WHILE_ASLEEP]
@@ -212,7 +207,6 @@ def test_killed_at_any_request(built: Path, right: State, tmp_path: Path) -> Non
     assert dict.fromkeys(jobs, right) == killed(built, jobs, tmp_path)
 
 
-@pytest.mark.slow
 def test_killed_at_random_moments(hub: LocalHub, built: Path, right: State, tmp_path: Path) -> None:
     """Killed again and again, soon or late in its work, the command ends right when it is let."""
     pauses = random.Random(7)

@@ -38,6 +38,8 @@ from tests.publishing import (
     tag_message,
 )
 
+pytestmark = pytest.mark.slow
+
 NOT_FREE = "cc-by-nc-sa-4.0"
 
 
@@ -338,7 +340,6 @@ def test_a_tag_holds_a_run_whatever_card_lies_beside_it(
     assert (0, "v1", words) == (again.sent, again.tag, card(hub))
 
 
-@pytest.mark.slow
 def test_every_commit_loads(hub: LocalHub, runs: list[ResultsPublication], tmp_path: Path) -> None:
     """load_dataset gives the runs of each commit, by its id or its tag, in all four configs."""
     names = [only(run).run_id for run in runs]

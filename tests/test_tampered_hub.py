@@ -17,6 +17,8 @@ from tests.local_hub import LocalHub
 from tests.mirrors import DRUG_SAFETY, change_card, change_rows, remake_digests
 from tests.tampering import another, tamper
 
+pytestmark = pytest.mark.slow
+
 WHOLE = Depth(full=True)
 
 
