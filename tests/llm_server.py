@@ -41,6 +41,7 @@ class Brain:
         self.rules: list[Rule] = []
         self.requests: list[dict[str, Any]] = []
         self.in_flight = 0
+        self.connections: set[asyncio.Transport] = set()
         self.reset()
 
     def reset(self) -> None:
@@ -103,8 +104,10 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by class
+        self._brain.connections.add(self._transport)
 
     def connection_lost(self, _: Exception | None) -> None:
+        self._brain.connections.discard(self._transport)
         if self._timer:
             self._timer.cancel()
         if self._steps:
@@ -201,9 +204,11 @@ class LlmServer:
 
     def _stop(self) -> None:
         self._server.close()
+        for transport in tuple(self.brain.connections):
+            transport.abort()  # its socket would else be closed by the collector, in the middle of another test
         for task in asyncio.all_tasks(self._loop):
             task.cancel()
-        self._loop.call_soon(self._loop.stop)
+        self._loop.call_later(0.01, self._loop.stop)  # an aborted transport closes its socket in the next rounds
 
     @property
     def url(self) -> str:
