@@ -19,7 +19,7 @@ from typing import Any, Final
 from builder.errors import BadInput
 from eval.cases import Case, Item
 from eval.judging.judge import RefusedReplyError, reply_object, stands_in
-from eval.judging.protocol import JUDGE_TOKENS_PER_ITEM, judge_params
+from eval.judging.protocol import JUDGE_TOKENS_PER_ITEM, judge_params, reply_params
 from eval.judging.texts import Message, Prompts
 
 GRADER: Final = "bedside-bench-grader-v1"
@@ -150,14 +150,7 @@ def grader_params(
     temperature: float | None = GRADER_TEMPERATURE,
 ) -> dict[str, Any]:
     """Return the grader call's parameters as requested."""
-    params: dict[str, Any] = {"max_completion_tokens": GRADER_MAX_TOKENS}
-    if judge_format == "json_object":
-        params["response_format"] = {"type": "json_object"}
-    elif judge_format == "json_schema":
-        params["response_format"] = {"type": "json_schema", "json_schema": _SCHEMA}
-    if temperature is not None:
-        params["temperature"] = temperature
-    return params
+    return reply_params(GRADER_MAX_TOKENS, _SCHEMA, judge_format=judge_format, temperature=temperature)
 
 
 def grader_all_params(

@@ -7,7 +7,7 @@ protocol id then carries the digest of its semantics.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, Final
@@ -80,11 +80,23 @@ def judge_params(
 ) -> dict[str, Any]:
     """Return the judge call's parameters as requested, for the ids that the call asks about."""
     tokens = max(JUDGE_MIN_TOKENS, JUDGE_BASE_TOKENS + JUDGE_TOKENS_PER_ITEM * len(ids))
+    return reply_params(tokens, _decisions_schema(ids), judge_format=judge_format, temperature=temperature)
+
+
+def reply_params(
+    tokens: int, schema: Mapping[str, Any], *, judge_format: str, temperature: float | None
+) -> dict[str, Any]:
+    """Return a judge call's parameters as requested, of any suite.
+
+    Args:
+        tokens: the most that the reply may take.
+        schema: the reply's form, sent where `judge_format` is `json_schema`.
+    """
     params: dict[str, Any] = {"max_completion_tokens": tokens}
     if judge_format == "json_object":
         params["response_format"] = {"type": "json_object"}
     elif judge_format == "json_schema":
-        params["response_format"] = {"type": "json_schema", "json_schema": _decisions_schema(ids)}
+        params["response_format"] = {"type": "json_schema", "json_schema": schema}
     if temperature is not None:
         params["temperature"] = temperature
     return params

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from bedside_bench import sha256_json
 from eval.cases import Case, Item
+from eval.judging.protocol import reply_params
 from eval.judging.texts import Message, Prompts, fill
 
 SUITE: Final = "unsupported-statements"
@@ -70,14 +71,7 @@ def listing_params(
     temperature: float | None = LISTING_TEMPERATURE,
 ) -> dict[str, Any]:
     """Return the judge call's parameters as requested."""
-    params: dict[str, Any] = {"max_completion_tokens": LISTING_MAX_TOKENS}
-    if judge_format == "json_object":
-        params["response_format"] = {"type": "json_object"}
-    elif judge_format == "json_schema":
-        params["response_format"] = {"type": "json_schema", "json_schema": _SCHEMA}
-    if temperature is not None:
-        params["temperature"] = temperature
-    return params
+    return reply_params(LISTING_MAX_TOKENS, _SCHEMA, judge_format=judge_format, temperature=temperature)
 
 
 _SCHEMA: Final = {
