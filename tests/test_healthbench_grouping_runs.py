@@ -17,7 +17,6 @@ from eval.calls.call import Call
 from eval.calls.endpoint import Endpoint
 from eval.calls.journal import read_journal
 from eval.calls.plan import Judge, Model, Plan
-from eval.cases import Item
 from eval.healthbench.notices import ALL_AT_ONCE, OTHER_TEMPLATE, OWN_GRADER
 from eval.healthbench.protocol import (
     PROTOCOL_ALL,
@@ -36,7 +35,6 @@ from tests.plans import run
 URL = "http://127.0.0.1:1/v1"
 N = 3
 FIRST = example_id_of(0)
-ITEMS = (Item("c_0", "Says rest.", 5.0), Item("c_1", "Says <<conversation>>.", -2.5))
 
 
 @pytest.fixture(scope="module")
